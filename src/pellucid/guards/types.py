@@ -1,0 +1,97 @@
+"""Guards: what was read from outside, where it came from, what it was, and which operation needed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..events.types import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value comes from: a step from a base. Immutable, comparable; see guards.sources for loading and naming.
+
+    kind        base     key
+    arg         None     parameter's name (as the callable's signature binds it; *args is a tuple, **kwargs a dict)
+    slot        None     number of a continuation's slot
+    global      None     (module name, variable name); the function whose globals they are is in `obj`
+    builtin     None     name
+    const       None     a label; the object itself is in `obj` (process-local)
+    attr        source   attribute name, by the object's normal lookup
+    dict        source   instance dictionary entry `obj.__dict__[key]`
+    item        source   a constant index or key of a tuple, list or dict
+    cell        source   contents of cell number key of a function
+    default     source   positional default number key of a function; kwdefault: keyword default by name
+    type        source   type(base)
+    func        source   base.__func__ ; self: base.__self__ ; code: base.__code__
+    iter        source   item number key of an iterator that is a slot
+    """
+
+    kind: str
+    base: "Source | None" = None
+    key: Any = None
+    obj: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition on the value of `source`.
+
+    kind        expected
+    tensor      guards.types.TensorGuard
+    type        a class: type(v) is it
+    is          an object: v is it (None, True, singletons, classes, functions compared by identity)
+    equal       a constant: type and value equal (floats by bits, so that 0.0, -0.0 and nan differ)
+    int         the pair (sym name, (lo, hi)): an integer that is symbolic in the graph
+    len         length of a tuple, list, dict, str
+    keys        tuple of a dict's keys, in order
+    absent      name: the instance dictionary of v has no such entry; missing_key: the dict v has no such key
+    has         name: the instance dictionary of v has such an entry
+    code        a code object: v.__code__ is it
+    version     process-local class version: type attributes read through v's class are unchanged
+    size        shapes.env.SizeGuard over symbols (source None)
+    overlap     tuple of input numbers whose memory must not overlap (source None)
+    global      GlobalKey (source None)
+    python      a callable check(value) -> bool with a name (process-local)
+    """
+
+    kind: str
+    source: Source | None
+    expected: Any
+    cause: Cause | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGuard:
+    """What must hold again of a tensor. None in shape or strides: free, or bound to a symbol by Graph.symbols.
+
+    tensor_type is torch.Tensor, torch.nn.Parameter or another exact class; dispatch_keys the raw key set;
+    requires_grad None where it was not needed.
+    """
+
+    tensor_type: type
+    dtype: Any
+    device: Any
+    shape: tuple[int | None, ...]
+    strides: tuple[int | None, ...] | None
+    requires_grad: bool | None
+    dispatch_keys: int
+    contiguous: bool = False
+    """Strides are the contiguous ones of whatever the sizes are (used where sizes are symbolic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalKey:
+    """Global state under which an entry is valid (contract 6)."""
+
+    grad_mode: bool
+    inference_mode: bool
+    autocast: tuple[Any, ...]
+    default_dtype: Any
+    default_device: Any
+    deterministic: bool
+    matmul_precision: str
+    function_modes: int
+    dispatch_modes: int
+    extra: tuple[Any, ...] = ()

@@ -1,0 +1,88 @@
+"""Questions about symbolic sizes: answered from ranges where that proves it, else from the example, with a guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .dim import Dim, Size, Sym, bounds, hint
+
+
+@dataclass(frozen=True, slots=True)
+class SizeGuard:
+    """`lhs op rhs` held in the captured call (op: == != < <=); an entry is valid only where it holds again.
+
+    `cause` is the user's position and the operation that asked, for explain.
+    """
+
+    op: str
+    lhs: Size
+    rhs: Size
+    cause: object = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.lhs} {self.op} {self.rhs}"
+
+
+_HOLDS = {"==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__}
+_NEGATED = {"==": ("!=", False), "!=": ("==", False), "<": ("<=", True), "<=": ("<", True)}
+
+
+def holds(op: str, a: int, b: int) -> bool:
+    return bool(_HOLDS[op](a, b))
+
+
+def prove(op: str, a: Size, b: Size) -> bool | None:
+    """True or False where it is so for every value in the symbols' ranges, None where it depends."""
+    if isinstance(a, int) and isinstance(b, int):
+        return holds(op, a, b)
+    lo, hi = bounds(a - b)
+    if op in ("==", "!="):
+        same = True if (lo, hi) == (0, 0) else False if (lo is not None and lo > 0) or (hi is not None and hi < 0) else None
+        return same if op == "==" or same is None else not same
+    if op == "<":
+        return True if hi is not None and hi < 0 else False if lo is not None and lo >= 0 else None
+    return True if hi is not None and hi <= 0 else False if lo is not None and lo > 0 else None
+
+
+@dataclass(slots=True)
+class ShapeEnv:
+    """The symbols of one capture and the guards that its questions left."""
+
+    symbols: list[Sym] = field(default_factory=list)
+    guards: list[SizeGuard] = field(default_factory=list)
+    cause: object = None
+
+    def symbol(self, example: int, lo: int = 2, hi: int | None = None) -> Dim:
+        """A new symbol for a size that was `example` in this call. Range 2.. unless told: 0 and 1 are other entries."""
+        sym = Sym(f"s{len(self.symbols)}", example, lo, hi)
+        self.symbols.append(sym)
+        return Dim.of(sym)
+
+    def decide(self, op: str, a: Size, b: Size) -> bool:
+        """Whether `a op b` (op: == != < <= > >=), guarded where it is not provable."""
+        if type(a) is int and type(b) is int:
+            return holds(op, a, b) if op[0] != ">" else holds({">": "<", ">=": "<="}[op], b, a)
+        if op[0] == ">":
+            return self.decide({">": "<", ">=": "<="}[op], b, a)
+        known = prove(op, a, b)
+        if known is not None:
+            return known
+        answer = holds(op, hint(a), hint(b))
+        guard = SizeGuard(op, a, b, self.cause)
+        if not answer:
+            neg, swap = _NEGATED[op]
+            guard = SizeGuard(neg, b if swap else a, a if swap else b, self.cause)
+        if guard not in self.guards:
+            self.guards.append(guard)
+        return answer
+
+    def same(self, a: Size, b: Size) -> bool:
+        return a == b or self.decide("==", a, b)
+
+    def concrete(self, size: Size) -> int:
+        """The size as a plain integer, guarded to stay so."""
+        if isinstance(size, int):
+            return size
+        value = hint(size)
+        self.decide("==", size, value)
+        return value
