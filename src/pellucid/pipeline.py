@@ -1,0 +1,102 @@
+"""From a captured graph to something that runs it: passes, lowering, schedule, code, runner. Stage by stage, timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .codegen.types import Unit
+from .events.record import record
+from .graph.types import Graph
+from .ir.types import Kernel, Program
+from .schedule.types import KernelStep, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGraph:
+    """What the pipeline makes of a graph. `run(*inputs)` gives the tuple of outputs; seconds are by stage."""
+
+    graph: Graph
+    program: Program
+    plan: Plan
+    unit: Unit | None
+    run: Callable[..., Any]
+    runner: str
+    addresses: dict[str, int]
+    seconds: dict[str, float]
+
+
+def kernels_of(plan: Plan) -> tuple[Kernel, ...]:
+    """The distinct kernels of a plan, in order of their first step."""
+    seen: dict[str, Kernel] = {}
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            seen.setdefault(step.kernel.name, step.kernel)
+    return tuple(seen.values())
+
+
+def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None = None,
+                  entry_id: int | None = None) -> CompiledGraph:
+    """Compile `graph` for the CPU. runner: "native", "reference", or "auto" (native where its pieces are available)."""
+    from .graph.passes import run_passes
+    from .ir.lower import lower
+    from .schedule import schedule
+
+    seconds: dict[str, float] = {}
+
+    def timed(stage: str, work: Callable[..., Any], *args: Any) -> Any:
+        start = time.perf_counter()
+        result = work(*args)
+        seconds[stage] = time.perf_counter() - start
+        return result
+
+    graph = timed("passes", run_passes, graph)
+    program = timed("lower", lower, graph)
+    plan: Plan = timed("schedule", schedule, program, graph)
+    chosen = choose_runner(runner)
+    unit: Unit | None = None
+    addresses: dict[str, int] = {}
+    if chosen == "native":
+        from .codegen.llvm import compile_kernels, link
+        unit = timed("codegen", compile_kernels, kernels_of(plan))
+        addresses = timed("link", link, unit)
+        from .runtime.native import make_runner
+        run = timed("runner", make_runner, plan, addresses)
+    else:
+        from .runtime.reference import ReferenceRunner
+        run = timed("runner", ReferenceRunner().make, plan, None)
+    record.emit("plan", callable_id=callable_id, entry_id=entry_id,
+                message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, runner {chosen}",
+                seconds=seconds, runner=chosen)
+    return CompiledGraph(graph, program, plan, unit, run, chosen, addresses, seconds)
+
+
+def choose_runner(wanted: str) -> str:
+    """"native" or "reference". Asking for "native" where it is unavailable raises with the reason."""
+    import os
+
+    if wanted == "auto":
+        wanted = os.environ.get("PELLUCID_RUNNER", "auto")
+    if wanted == "reference":
+        return "reference"
+    if wanted not in ("auto", "native"):
+        raise ValueError(f"runner={wanted!r}: expected 'auto', 'native' or 'reference'")
+    from .runtime.native import unavailable_reason
+    reason = unavailable_reason()
+    if reason is None:
+        return "native"
+    if wanted == "native":
+        raise RuntimeError(f"runner='native' cannot be used here: {reason}; use runner='reference' or 'auto'")
+    _notice_once(reason)
+    return "reference"
+
+
+_noticed: set[str] = set()
+
+
+def _notice_once(reason: str) -> None:
+    if reason not in _noticed:
+        _noticed.add(reason)
+        record.emit("notice", message=f"the native runner is unavailable ({reason}); using the Python reference runner")
