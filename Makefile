@@ -1,0 +1,34 @@
+# Two commands do everything on a fresh machine with Python 3.11 and pip: `make demo` and `make test`.
+PYTHON ?= python3.11
+TORCH ?= torch==2.13.0
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test test-reference lint types check clean
+
+demo: $(VENV)/.installed
+	$(BIN)/pellucid demo
+
+test: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+
+test-reference: $(VENV)/.installed
+	OMP_NUM_THREADS=1 PELLUCID_RUNNER=reference $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check src tests benchmarks
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+check: lint types test
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q '$(TORCH)'
+	$(BIN)/pip install -q -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build
