@@ -209,7 +209,7 @@ class Program:
     origins: tuple[int, ...]
     """For each loop, the index of the torch-level call it came from."""
     outputs: tuple[View, ...]
-    """Where each graph output is to be found."""
+    """Where each graph output is to be found; then, for each of the graph's mutations, the value to commit."""
 
 
 # ------------------------------------------------------------------ statements: scheduled kernels
@@ -231,7 +231,12 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """A loop over one axis. mode: parallel (any order, split over threads), vector (any order, in vector lanes), serial."""
+    """A loop over one axis. mode: parallel (any order, split over threads), vector (any order, in vector lanes), serial.
+
+    The innermost parallel For is vectorised too if its body is straight-line (Lets and Writes only): a flat pointwise
+    kernel is For(i, parallel){Let* Write+}, and its begin..end is cut into lanes. A vector For's body is straight-line,
+    or holds Folds with vector=False (the lanes run over the For's axis, each fold point is a vector).
+    """
 
     axis: Axis
     body: tuple["Stmt", ...]

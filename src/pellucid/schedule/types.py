@@ -73,7 +73,8 @@ class ViewOfInput:
 
 @dataclass(frozen=True, slots=True)
 class ViewOfOutput:
-    """A view of (or, if whole, the same object as) output number `output`, which comes earlier."""
+    """A view of (or, if whole, the same object as) output number `output`, which comes earlier; offset is in elements
+    from that output's own first element (negative where the earlier one starts later)."""
 
     output: int
     shape: tuple[Size, ...]
