@@ -1,0 +1,97 @@
+"""The options of compile(): parsed once from its arguments into one frozen record, with errors that name the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors.types import OptionError
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+AT_LIMIT = ("keep", "raise")
+RUNNERS = ("auto", "native", "reference")
+OWN_BACKENDS = ("llvm", "eager")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What compile() was asked for.
+
+    fullgraph        the first operation that cannot be captured is an error
+    dynamic          None: a size becomes symbolic when it changes; True: from the first call; False: never
+    backend          "llvm", "eager", the name of a torch.compile backend, or callable(GraphModule, inputs) -> callable
+    mode             torch.compile's modes are accepted; all mean the same to the llvm backend
+    strict           faults inside the compiler are raised instead of counted and run eagerly
+    recompile_limit  compiled versions kept for one callable (and for each continuation)
+    at_limit         "keep": serve what is there and run the rest eagerly; "raise": an error
+    freeze           the caller promises that weights do not change: they may be packed and folded
+    runner           "auto", "native" or "reference": what runs a plan
+    budget           instructions that one capture may execute
+    backend_options  keys handed on to a backend that is not pellucid's own
+    """
+
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    backend: str | Callable[..., Any] = "llvm"
+    mode: str | None = None
+    strict: bool = False
+    recompile_limit: int = 8
+    at_limit: str = "keep"
+    freeze: bool = False
+    runner: str = "auto"
+    budget: int = 2_000_000
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+KEYS: dict[str, Callable[[Any], bool]] = {
+    "strict": lambda v: type(v) is bool,
+    "freeze": lambda v: type(v) is bool,
+    "recompile_limit": lambda v: type(v) is int and v >= 1,
+    "budget": lambda v: type(v) is int and v >= 1,
+    "at_limit": lambda v: v in AT_LIMIT,
+    "runner": lambda v: v in RUNNERS,
+}
+"""Key of compile(options={...}) -> whether a value is acceptable."""
+
+EXPECTED = {
+    "strict": "True or False", "freeze": "True or False", "recompile_limit": "an integer of at least 1",
+    "budget": "an integer of at least 1", "at_limit": " or ".join(map(repr, AT_LIMIT)),
+    "runner": ", ".join(map(repr, RUNNERS)),
+}
+
+
+def parse(*, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "llvm", mode: str | None = None,
+          options: Mapping[str, Any] | None = None) -> Options:
+    """Options from compile()'s arguments; OptionError names the argument, its value and what it may be."""
+    if type(fullgraph) is not bool:
+        raise _bad("fullgraph", fullgraph, "True or False")
+    if dynamic not in (None, True, False) or isinstance(dynamic, int) and type(dynamic) is not bool:
+        raise _bad("dynamic", dynamic, "None (sizes that change become symbolic), True (all from the first call) or "
+                                       "False (never)")
+    if not isinstance(backend, str) and not callable(backend):
+        raise _bad("backend", backend, "a name such as 'llvm' or 'eager', or callable(GraphModule, example_inputs)")
+    if mode is not None and mode not in MODES:
+        raise _bad("mode", mode, f"None or one of {', '.join(MODES)}")
+    if options is not None and not isinstance(options, Mapping):
+        raise _bad("options", options, f"a dict with keys among {', '.join(KEYS)}")
+    known: dict[str, Any] = {}
+    foreign: dict[str, Any] = {}
+    for key, value in (options or {}).items():
+        if key in KEYS:
+            if not KEYS[key](value):
+                raise _bad(f"options[{key!r}]", value, EXPECTED[key])
+            known[key] = value
+        elif backend in OWN_BACKENDS:
+            near = difflib.get_close_matches(str(key), KEYS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise OptionError("bad-option", f"compile(): unknown option {key!r} (value {value!r}){hint}",
+                              f"use one of {', '.join(KEYS)}")
+        else:
+            foreign[key] = value
+    return Options(fullgraph, dynamic, backend, mode, backend_options=foreign, **known)
+
+
+def _bad(argument: str, value: Any, expected: str) -> OptionError:
+    return OptionError("bad-argument", f"compile(): {argument}={value!r} is not acceptable", f"give {expected}")
