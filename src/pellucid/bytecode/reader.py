@@ -1,0 +1,113 @@
+"""What a version's table is made of: rules that turn one raw instruction into canonical ones.
+
+CPython's calls carry a NULL, or a method and its object in two slots, below their arguments. Canonical code has
+neither, so the reader follows the stack depth along the code, to know which of the three a CALL has and how many
+such slots lie below each handler.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .effects import EFFECTS, ENDS, JUMP_EFFECTS
+from .types import CallArg
+
+# Kinds of rules. A rule is (kind, canonical op, detail, net stack effect or None when it depends on the argument).
+DROP, PLAIN, CONVERT, SPECIAL, JUMP, UNSUPPORTED = range(6)
+Rule = tuple[int, str, Any, Any]
+
+
+def drop() -> Rule:
+    """Not an instruction here."""
+    return (DROP, "", None, 0)
+
+
+def plain(op: str) -> Rule:
+    """The argument is what it says."""
+    return (PLAIN, op, None, _net(op))
+
+
+def convert(op: str, f: Callable[[int, Reader], Any]) -> Rule:
+    """The argument is looked up: f(number, reader)."""
+    return (CONVERT, op, f, _net(op))
+
+
+def special(f: Callable[[Reader, int], None]) -> Rule:
+    """f(reader, number) emits what it needs."""
+    return (SPECIAL, "", f, 0)
+
+
+def jump(op: str, direction: int = 1, skip: int = 0) -> Rule:
+    """A relative jump; `skip` bytes after its target are passed over too."""
+    return (JUMP, op, (direction, skip), _net(op))
+
+
+def unsupported(reason: str) -> Rule:
+    """Decoded, but an error with this reason when it is executed."""
+    return (UNSUPPORTED, "UNSUPPORTED", reason, 0)
+
+
+def _net(op: str) -> int | None:
+    e = EFFECTS[op]
+    return None if callable(e) else e[1] - e[0]
+
+
+class Reader:
+    """State of decoding one code object; the version's rules call `emit`, `open_call` and `call`."""
+
+    __slots__ = ("consts", "names", "ops", "args", "offsets", "at", "depth", "open", "alive", "known", "jumps",
+                 "keywords", "unsupported", "end", "previous")
+
+    def __init__(self, code: types.CodeType, known: dict[int, tuple[int, Any]]) -> None:
+        self.consts, self.names = code.co_consts, code.co_names
+        self.ops: list[str] = []
+        self.args: list[Any] = []
+        self.offsets: list[int] = []
+        self.jumps: list[tuple[int, int]] = []
+        self.unsupported: list[tuple[int, str, str]] = []
+        self.at, self.end, self.previous = 0, 0, -1
+        self.depth = 0
+        self.open: Any = None
+        """Calls whose callable has a NULL or method pair: (depth of the callable, is a method, outer ones)."""
+        self.alive = True
+        self.known = known
+        """Raw offset -> (depth, open) on arrival by a jump."""
+        self.keywords: tuple[str, ...] = ()
+
+    def emit(self, op: str, arg: Any = None) -> None:
+        self.ops.append(op)
+        self.args.append(arg)
+        self.offsets.append(self.at)
+        e = EFFECTS[op]
+        if callable(e):
+            e = e(arg)
+        self.depth += e[1] - e[0]
+        if op in ENDS:
+            self.alive = False
+
+    def jump_to(self, op: str, target: int) -> None:
+        """Emit a jump to the raw offset `target`."""
+        e = JUMP_EFFECTS[op]
+        if self.alive:
+            self.known.setdefault(target, (self.depth + e[1] - e[0], self.open))
+        self.jumps.append((len(self.ops), target))
+        self.emit(op, target)
+
+    def open_call(self, depth: int, method: bool = False) -> None:
+        self.open = (depth, method, self.open)
+
+    def call(self, positional: int, keywords: tuple[str, ...] = ()) -> None:
+        """A call with `positional` values that CPython counts as arguments, keyword values among them."""
+        n, method = positional, False
+        if self.open is not None and self.open[0] == self.depth - n - 1:
+            _, method, self.open = self.open
+        else:
+            n += 1
+        self.emit("CALL", CallArg(n - len(keywords), keywords, method))
+
+    def call_ex(self, has_keywords: int) -> None:
+        if self.open is not None and self.open[0] == self.depth - 2 - has_keywords:
+            self.open = self.open[2]
+        self.emit("CALL_EX", has_keywords)

@@ -1,0 +1,232 @@
+"""Rules that several Python versions share: operators, names, containers, jumps, exceptions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .reader import Reader, Rule, convert, drop, plain, special, unsupported
+from .types import CallArg
+
+BINARY = (
+    operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod,
+    operator.or_, operator.pow, operator.rshift, operator.sub, operator.truediv, operator.xor, operator.iadd,
+    operator.iand, operator.ifloordiv, operator.ilshift, operator.imatmul, operator.imul, operator.imod, operator.ior,
+    operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
+)
+"""Operator function by the argument of BINARY_OP (CPython's opcode.h, NB_*)."""
+COMPARE = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
+
+
+def const(i: int, d: Reader) -> Any:
+    return d.consts[i]
+
+
+def name(i: int, d: Reader) -> str:
+    return d.names[i]
+
+
+def binary(i: int, d: Reader) -> Any:
+    return BINARY[i]
+
+
+def function(f: Any) -> Any:
+    """The argument is always the operator function f."""
+    return lambda i, d: f
+
+
+def unpack_ex(i: int, d: Reader) -> tuple[int, int]:
+    return i & 255, i >> 8
+
+
+def assertion_error(i: int, d: Reader) -> Any:
+    return AssertionError
+
+
+def is_async(what: str) -> Rule:
+    return unsupported(f"{what}: asynchronous code is run by Python itself")
+
+
+def push_null_below(d: Reader, arg: int) -> None:
+    """PUSH_NULL before the callable is loaded (3.11, 3.12)."""
+    d.open_call(d.depth)
+
+
+def load_global(d: Reader, arg: int) -> None:
+    if arg & 1:
+        d.open_call(d.depth)
+    d.emit("LOAD_GLOBAL", d.names[arg >> 1])
+
+
+def load_method(d: Reader, arg: int) -> None:
+    d.emit("LOAD_ATTR", d.names[arg])
+    d.open_call(d.depth - 1, True)
+
+
+def load_attr(d: Reader, arg: int) -> None:
+    """LOAD_ATTR whose low bit says that a call of the method follows (3.12 on)."""
+    d.emit("LOAD_ATTR", d.names[arg >> 1])
+    if arg & 1:
+        d.open_call(d.depth - 1, True)
+
+
+def load_super_attr(d: Reader, arg: int) -> None:
+    """super, class, self -> attribute. Said as the call that it is; `super()` finds class and self in its frame."""
+    if arg & 2:
+        d.emit("CALL", CallArg(2, ()))
+    else:
+        d.emit("POP_TOP")
+        d.emit("POP_TOP")
+        d.emit("CALL", CallArg(0, ()))
+    d.emit("LOAD_ATTR", d.names[arg >> 2])
+    if arg & 1:
+        d.open_call(d.depth - 1, True)
+
+
+def yield_value(d: Reader, arg: int) -> None:
+    """The argument is the index of the SEND when this is a `yield from`."""
+    i = len(d.ops) - 1
+    d.emit("YIELD_VALUE", i if i >= 0 and d.ops[i] == "SEND" else None)
+
+
+def format_value(d: Reader, arg: int) -> None:
+    """Conversion in the low two bits, a format specification on the stack if bit 4 is set (3.11, 3.12)."""
+    has_spec = bool(arg & 4)
+    if arg & 3:
+        if has_spec:
+            d.emit("SWAP", 2)
+        d.emit("CONVERT_VALUE", arg & 3)
+        if has_spec:
+            d.emit("SWAP", 2)
+    d.emit("FORMAT_VALUE", has_spec)
+
+
+def kw_names(d: Reader, arg: int) -> None:
+    d.keywords = d.consts[arg]
+
+
+def call(d: Reader, arg: int) -> None:
+    names, d.keywords = d.keywords, ()
+    d.call(arg, names)
+
+
+def call_function_ex(d: Reader, arg: int) -> None:
+    d.call_ex(arg & 1)
+
+
+def binary_slice(d: Reader, arg: int) -> None:
+    d.emit("BUILD_SLICE", 2)
+    d.emit("SUBSCR")
+
+
+def store_slice(d: Reader, arg: int) -> None:
+    d.emit("BUILD_SLICE", 2)
+    d.emit("STORE_SUBSCR")
+
+
+def return_const(d: Reader, arg: int) -> None:
+    d.emit("LOAD_CONST", d.consts[arg])
+    d.emit("RETURN_VALUE")
+
+
+def end_send(d: Reader, arg: int) -> None:
+    """Receiver, result -> result; passed over when SEND jumps, reached from CLEANUP_THROW only."""
+    d.emit("SWAP", 2)
+    d.emit("POP_TOP")
+
+
+INTRINSIC_1 = {
+    "INTRINSIC_PRINT": "PRINT",
+    "INTRINSIC_TYPEVAR": "TYPEVAR",
+    "INTRINSIC_PARAMSPEC": "PARAMSPEC",
+    "INTRINSIC_TYPEVARTUPLE": "TYPEVARTUPLE",
+    "INTRINSIC_SUBSCRIPT_GENERIC": "SUBSCRIPT_GENERIC",
+    "INTRINSIC_TYPEALIAS": "TYPEALIAS",
+}
+INTRINSIC_1_OPS = {
+    "INTRINSIC_IMPORT_STAR": ("IMPORT_STAR", None),
+    "INTRINSIC_STOPITERATION_ERROR": ("STOPITERATION_ERROR", None),
+    "INTRINSIC_UNARY_POSITIVE": ("UNARY", operator.pos),
+    "INTRINSIC_LIST_TO_TUPLE": ("LIST_TO_TUPLE", None),
+}
+INTRINSIC_2 = {
+    "INTRINSIC_TYPEVAR_WITH_BOUND": "TYPEVAR_WITH_BOUND",
+    "INTRINSIC_TYPEVAR_WITH_CONSTRAINTS": "TYPEVAR_WITH_CONSTRAINTS",
+    "INTRINSIC_SET_FUNCTION_TYPE_PARAMS": "SET_FUNCTION_TYPE_PARAMS",
+    "INTRINSIC_SET_TYPEPARAM_DEFAULT": "SET_TYPEPARAM_DEFAULT",
+}
+
+
+def intrinsic_1(descriptions: list[str]) -> Any:
+    """Rule for CALL_INTRINSIC_1; `descriptions` is the version's list of names."""
+
+    def rule(d: Reader, arg: int) -> None:
+        what = descriptions[arg]
+        if what in INTRINSIC_1_OPS:
+            d.emit(*INTRINSIC_1_OPS[what])
+        elif what in INTRINSIC_1:
+            d.emit("INTRINSIC", (INTRINSIC_1[what], 1))
+        else:
+            d.unsupported.append((len(d.ops), what, "asynchronous code is run by Python itself"))
+            d.emit("UNSUPPORTED", (what, "asynchronous code is run by Python itself"))
+
+    return rule
+
+
+def intrinsic_2(descriptions: list[str]) -> Any:
+    """Rule for CALL_INTRINSIC_2."""
+
+    def rule(d: Reader, arg: int) -> None:
+        what = descriptions[arg]
+        if what == "INTRINSIC_PREP_RERAISE_STAR":
+            d.emit("PREP_RERAISE_STAR")
+        else:
+            d.emit("INTRINSIC", (INTRINSIC_2[what], 2))
+
+    return rule
+
+
+COMMON: dict[str, Rule] = {
+    "CACHE": drop(), "NOP": drop(), "RESUME": drop(), "EXTENDED_ARG": drop(),
+    # stack and variables
+    "POP_TOP": plain("POP_TOP"), "COPY": plain("COPY"), "SWAP": plain("SWAP"),
+    "LOAD_CONST": convert("LOAD_CONST", const),
+    "LOAD_FAST": plain("LOAD_FAST"), "STORE_FAST": plain("STORE_FAST"), "DELETE_FAST": plain("DELETE_FAST"),
+    "LOAD_CLOSURE": plain("LOAD_FAST"),
+    "MAKE_CELL": plain("MAKE_CELL"), "COPY_FREE_VARS": plain("COPY_FREE_VARS"),
+    "LOAD_DEREF": plain("LOAD_DEREF"), "STORE_DEREF": plain("STORE_DEREF"), "DELETE_DEREF": plain("DELETE_DEREF"),
+    "LOAD_NAME": convert("LOAD_NAME", name), "STORE_NAME": convert("STORE_NAME", name),
+    "DELETE_NAME": convert("DELETE_NAME", name), "SETUP_ANNOTATIONS": plain("SETUP_ANNOTATIONS"),
+    "LOAD_GLOBAL": special(load_global), "STORE_GLOBAL": convert("STORE_GLOBAL", name),
+    "DELETE_GLOBAL": convert("DELETE_GLOBAL", name),
+    "STORE_ATTR": convert("STORE_ATTR", name), "DELETE_ATTR": convert("DELETE_ATTR", name),
+    "LOAD_BUILD_CLASS": plain("LOAD_BUILD_CLASS"), "LOAD_ASSERTION_ERROR": convert("LOAD_CONST", assertion_error),
+    # operators
+    "UNARY_NEGATIVE": convert("UNARY", function(operator.neg)),
+    "UNARY_INVERT": convert("UNARY", function(operator.invert)), "UNARY_NOT": plain("UNARY_NOT"),
+    "BINARY_OP": convert("BINARY", binary), "IS_OP": plain("IS"), "CONTAINS_OP": plain("CONTAINS"),
+    "BINARY_SUBSCR": plain("SUBSCR"), "STORE_SUBSCR": plain("STORE_SUBSCR"), "DELETE_SUBSCR": plain("DELETE_SUBSCR"),
+    # containers and strings
+    "BUILD_TUPLE": plain("BUILD_TUPLE"), "BUILD_LIST": plain("BUILD_LIST"), "BUILD_SET": plain("BUILD_SET"),
+    "BUILD_MAP": plain("BUILD_MAP"), "BUILD_CONST_KEY_MAP": plain("BUILD_CONST_KEY_MAP"),
+    "BUILD_STRING": plain("BUILD_STRING"), "BUILD_SLICE": plain("BUILD_SLICE"),
+    "LIST_APPEND": plain("LIST_APPEND"), "SET_ADD": plain("SET_ADD"), "MAP_ADD": plain("MAP_ADD"),
+    "LIST_EXTEND": plain("LIST_EXTEND"), "SET_UPDATE": plain("SET_UPDATE"), "DICT_UPDATE": plain("DICT_UPDATE"),
+    "DICT_MERGE": plain("DICT_MERGE"), "UNPACK_SEQUENCE": plain("UNPACK_SEQUENCE"),
+    "UNPACK_EX": convert("UNPACK_EX", unpack_ex), "GET_ITER": plain("GET_ITER"),
+    # calls and generators
+    "CALL_FUNCTION_EX": special(call_function_ex), "RETURN_VALUE": plain("RETURN_VALUE"),
+    "RETURN_GENERATOR": plain("RETURN_GENERATOR"), "YIELD_VALUE": special(yield_value),
+    "GET_YIELD_FROM_ITER": plain("GET_YIELD_FROM_ITER"),
+    "IMPORT_NAME": convert("IMPORT_NAME", name), "IMPORT_FROM": convert("IMPORT_FROM", name),
+    # exceptions, with, match
+    "RAISE_VARARGS": plain("RAISE"), "RERAISE": plain("RERAISE"), "PUSH_EXC_INFO": plain("PUSH_EXC_INFO"),
+    "POP_EXCEPT": plain("POP_EXCEPT"), "CHECK_EXC_MATCH": plain("CHECK_EXC_MATCH"),
+    "CHECK_EG_MATCH": plain("CHECK_EG_MATCH"), "BEFORE_WITH": plain("ENTER_WITH"),
+    "WITH_EXCEPT_START": plain("WITH_EXCEPT_START"), "GET_LEN": plain("GET_LEN"),
+    "MATCH_SEQUENCE": plain("MATCH_SEQUENCE"), "MATCH_MAPPING": plain("MATCH_MAPPING"),
+    "MATCH_KEYS": plain("MATCH_KEYS"), "MATCH_CLASS": plain("MATCH_CLASS"),
+    # asynchronous
+    "GET_AWAITABLE": is_async("await"), "GET_AITER": is_async("async for"), "GET_ANEXT": is_async("async for"),
+    "END_ASYNC_FOR": is_async("async for"), "BEFORE_ASYNC_WITH": is_async("async with"),
+}
