@@ -12,13 +12,15 @@ from ...graph.types import Node, Ref, TensorMeta
 from ...ir.build import Lowering, cast
 from ...ir.types import Expr, Load, View
 from ...shapes.dim import Size
+from ...shapes.env import ShapeEnv
 from ..errors import Unsupported, WouldRaise
 from ..meta import broadcast, new, wrap_dim
+from ..promote import math_type
 from ..registry import lowering, op
 from ..strides import Shape, contiguous, elementwise, preserved
 from ..strides import view as view_strides
 from .copies import copy
-from .exprs import at, checked, element
+from .exprs import at, checked, element, literal, mul
 
 INDEX_TYPES = (torch.int64, torch.int32)
 
@@ -129,48 +131,35 @@ def _scatter_lower(lx: Lowering, node: Node, combine: str | None, value: Any) ->
     lx.scatter(out, k.shape, body, combine)
 
 
-@op("scatter", "self", "dim", "index", "src", can_raise=True)
-def scatter(builder: GraphBuilder, self: Val, dim: int, index: Val, src: Any) -> TensorMeta:
-    """self with self[index] along `dim` replaced by src (a tensor at least as large as index, or a number)."""
+REDUCE = {None: None, "max": "max", "min": "min", "sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "amax": "max", "amin": "min"}
+"""torch's names of reductions -> combiners of the loop IR."""
+
+
+@op("scatter", "self", "dim", "index", "src", ("reduce", None), can_raise=True)
+def scatter(builder: GraphBuilder, self: Val, dim: int, index: Val, src: Any, reduce: str | None) -> TensorMeta:
+    """self with self[index] along `dim` replaced by src (a tensor at least as large as index, or a number), or combined
+    with it: reduce is sum, prod, amax or amin."""
     if type(src) is Val and src.dtype is not self.dtype:
         raise WouldRaise(f"scatter: src must be of self's dtype {self.dtype}, not {src.dtype}")
+    if reduce not in REDUCE:
+        raise Unsupported(f"scatter with reduce={reduce!r}", "use sum, prod, amax or amin")
     _need_gather(builder, "scatter", self, dim, index, (self, src) if type(src) is Val else (self,))
     return new(self, self.shape)
 
 
 @lowering("scatter")
 def scatter_lower(lx: Lowering, node: Node) -> None:
-    _scatter_lower(lx, node, None, node.args[3])
+    _scatter_lower(lx, node, REDUCE[node.args[4]], node.args[3])
 
 
 @op("scatter_add", "self", "dim", "index", "src", can_raise=True)
 def scatter_add(builder: GraphBuilder, self: Val, dim: int, index: Val, src: Val) -> TensorMeta:
-    if src.dtype is not self.dtype:
-        raise WouldRaise(f"scatter_add: src must be of self's dtype {self.dtype}, not {src.dtype}")
-    _need_gather(builder, "scatter_add", self, dim, index, (self, src))
-    return new(self, self.shape)
+    return scatter(builder, self, dim, index, src, "sum")
 
 
 @lowering("scatter_add")
 def scatter_add_lower(lx: Lowering, node: Node) -> None:
     _scatter_lower(lx, node, "sum", node.args[3])
-
-
-REDUCE = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "amax": "max", "amin": "min"}
-
-
-@op("scatter_reduce", "self", "dim", "index", "src", "reduce", can_raise=True)
-def scatter_reduce(builder: GraphBuilder, self: Val, dim: int, index: Val, src: Any, reduce: str) -> TensorMeta:
-    """Combined with what self holds there; reduce: sum prod amax amin."""
-    if reduce not in REDUCE:
-        raise Unsupported(f"scatter_reduce with reduce={reduce!r}", "use sum, prod, amax or amin")
-    _need_gather(builder, "scatter_reduce", self, dim, index, (self, src) if type(src) is Val else (self,))
-    return new(self, self.shape)
-
-
-@lowering("scatter_reduce")
-def scatter_reduce_lower(lx: Lowering, node: Node) -> None:
-    _scatter_lower(lx, node, REDUCE[node.args[4]], node.args[3])
 
 
 @op("index_add", "self", "dim", "index", "source", ("alpha", 1), can_raise=True)
@@ -203,8 +192,6 @@ def _rows_lower(lx: Lowering, node: Node, combine: str | None, alpha: Any) -> No
     x, k, out, v = lx.view(ref), lx.view(index), lx.out(node), lx.view(source)
     d = wrap_dim(dim, len(x.shape))
     copy(lx, out, x)
-    from ..promote import math_type
-    from .exprs import literal, mul
     acc = math_type(out.dtype)
 
     def body(*i: Expr) -> tuple[Sequence[Expr], Expr]:
@@ -322,7 +309,6 @@ def index_put_lower(lx: Lowering, node: Node) -> None:
     ref, indices, values, accumulate = node.args
     x, out, v = lx.view(ref), lx.out(node), lx.view(values)
     copy(lx, out, x)
-    from ...shapes.env import ShapeEnv
     spread = broadcast(ShapeEnv(), [lx.meta(k).shape for k in indices if k is not None])
     shape = _part_shape(x.shape, indices, spread)
     position, _ = _indexer(lx, out, indices)

@@ -70,9 +70,9 @@ pointwise("add", 2, "same", _add, params=(("alpha", 1),), autocast="promote")
 pointwise("sub", 2, "same", _sub, params=(("alpha", 1),), bools=False, autocast="promote")
 pointwise("mul", 2, "same", _mul, exact=True, autocast="promote")
 pointwise("div", 2, "float", lambda d, a, b: call("div", a, b), exact=True, autocast="promote")
-pointwise("floor_divide", 2, "same", lambda d, a, b: call("floordiv", a, nonzero(d, b)), exact=True, bools=False,
+pointwise("floordiv", 2, "same", lambda d, a, b: call("floordiv", a, nonzero(d, b)), exact=True, bools=False,
           can_raise=True)
-pointwise("trunc_divide", 2, "same", _truncdiv, bools=False, can_raise=True)
+pointwise("truncdiv", 2, "same", _truncdiv, bools=False, can_raise=True)
 pointwise("remainder", 2, "same", lambda d, a, b: call("mod", a, nonzero(d, b)), bools=False, can_raise=True)
 pointwise("fmod", 2, "same", lambda d, a, b: call("fmod", a, nonzero(d, b)), bools=False, can_raise=True)
 pointwise("minimum", 2, "same", _extreme("min", "and"))
