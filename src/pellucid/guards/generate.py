@@ -173,7 +173,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "code": _simple("{v}.__code__ is {e}", literal=False),
     "size": _size,
     "overlap": _overlap,
-    "global": lambda c, g: c.require(f"current() == {c.scope.hold(g.expected)}"),
+    "global": lambda c, g: c.require(f"current() is {c.scope.hold(g.expected)}"),
     "python": _simple("{e}({v})", literal=False),
 }
 """Guard kind -> writes its condition."""
@@ -210,7 +210,9 @@ def compile_text(source: str, globals_: dict[str, Any], name: str, label: str) -
 
 def forget(function: Any) -> None:
     """Drop the linecache entry of a generated function whose entry is gone."""
-    linecache.cache.pop(function.__code__.co_filename, None)
+    file = function.__code__.co_filename
+    if file.startswith("<pellucid"):
+        linecache.cache.pop(file, None)
 
 
 def check(guards: Sequence[Guard], graph: Graph, params: Sequence[str], label: str = "check") -> Check:

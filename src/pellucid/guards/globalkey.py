@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ..torchdoor import globalstate
 from .types import GlobalKey
 
@@ -18,11 +16,16 @@ _EXTRA = {8: "anomaly mode", 9: "forward-mode AD", 10: "math SDP", 11: "flash SD
           13: "functorch level", 14: "not tracing", 15: "torch function disabled", 16: "no saved-tensor hooks"}
 
 
+_interned: dict[tuple[Any, ...], GlobalKey] = {}
+
+
 def named(w: tuple[Any, ...]) -> GlobalKey:
-    """The record for a tuple of words."""
-    device = torch.device("cpu") if w[4] == 0 else globalstate.default_device()
-    return GlobalKey(w[0], w[1], w[2] or (), w[3], device, w[6], w[7], w[4], w[5],
-                     tuple((name, w[i]) for i, name in _EXTRA.items()))
+    """The record for a tuple of words; the same object for equal words."""
+    key = _interned.get(w)
+    if key is None:
+        key = _interned.setdefault(w, GlobalKey(w[0], w[1], w[2] or (), w[3], w[17], w[6], w[7], w[4], w[5],
+                                                tuple((name, w[i]) for i, name in _EXTRA.items())))
+    return key
 
 
 def current() -> GlobalKey:

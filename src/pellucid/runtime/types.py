@@ -48,19 +48,34 @@ class PlanRunner(Protocol):
     def __call__(self, *inputs: Any) -> tuple[Any, ...]: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
-    """One compiled version of a callable (or of a continuation)."""
+    """One compiled version of a callable (or of a continuation).
+
+    `check(*slots)` says whether it is valid for a call, `run(*slots)` does it: `slots` are the values of `params` in
+    order. If `final`, run gives the call's value, else (next table, its slots).
+    """
 
     number: int
     code: Code
     binding: Binding
     guards: tuple[Guard, ...]
+    params: tuple[str, ...]
+    check: Callable[..., bool]
     run: Callable[..., Any]
+    final: bool
+    source: str
+    """Text of the generated segment function."""
     hits: int = 0
     compile_seconds: float = 0.0
     plans: dict[str, Any] = field(default_factory=dict)
     """"forward" and, once training is compiled, "backward"."""
+    native: Any = None
+    """What the native fast path keeps for this entry."""
+
+    @property
+    def segment(self) -> Segment:
+        return self.code.segment
 
 
 class NativeRunner(Protocol):

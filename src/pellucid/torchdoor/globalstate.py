@@ -32,6 +32,7 @@ def words() -> tuple[Any, ...]:
         _grad(), _inference(), _autocast() if _any_autocast() else None, _default_dtype(), _function_modes(),
         _dispatch_modes(), _deterministic(), _precision(), _anomaly(), _forward_grad(), _math_sdp(), _flash_sdp(),
         _mem_sdp(), _functorch(), _tracing() is None, _disabled(), _saved_hooks(True) is None,
+        default_device() if _function_modes() else _CPU,
     )
 
 
@@ -51,7 +52,7 @@ def unusual(words: tuple[Any, ...]) -> str | None:
         return "torch.jit.trace is running"
     if words[15]:
         return "__torch_function__ is disabled for all"
-    if words[4] and default_device() is None:
+    if words[17] is None:
         return "a TorchFunctionMode is active"
     return None
 

@@ -1,0 +1,346 @@
+"""A compiled callable: its tables, the call through them, what happens on a miss, and the way back to plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..capture.types import Branch, Break, FromConst, Return, Segment
+from ..errors.types import GraphBreakError, InternalError, PellucidError
+from ..events.record import record
+from ..events.types import Cause
+from ..guards import globalkey
+from ..guards.conditions import conditions
+from ..guards.evaluate import Outcome
+from ..guards.explain import failure
+from ..guards.sources import load
+from ..guards.types import Guard
+from ..options import Options
+from . import frontend
+from .continuation import Resume
+from .dynamics import Dynamics
+from .errors import StepFailed
+from .limits import LimitError
+from .runners import Runner, make_runner, replay_runner, static_only
+from .segment_code import segment_function
+from .table import MissRow, Table, lazy_check, outcomes
+from .target import Target
+from .traceback import users_only
+from .types import Binding, Code, Entry
+
+_words = globalkey.words
+_ids = itertools.count(1)
+live: weakref.WeakSet[Compiled] = weakref.WeakSet()
+"""All compiled callables that exist, for counters and reset."""
+
+FAILURES = 3
+"""Compilations of one table that may fail before it is left to plain Python."""
+
+
+class Compiled:
+    """The tables of one callable. `call(*args, **kwargs)` is the always-correct path in Python."""
+
+    def __init__(self, target: Target, options: Options):
+        self.id = next(_ids)
+        self.target, self.options = target, options
+        self.bind = target.bind
+        self.roots: dict[tuple[Any, ...], Table] = {}
+        """Global state -> the table of calls under it."""
+        self.continuations: dict[tuple[Any, ...], Table] = {}
+        self.lock = threading.RLock()
+        self.compiling = False
+        self.entries = itertools.count()
+        self.tables = itertools.count()
+        self.dynamics = Dynamics(False if static_only(options) else options.dynamic)
+        self.on_publish: list[Callable[[Compiled, Table, Entry], None]] = []
+        """Called after an entry was published (the native fast path hangs here)."""
+        self.on_clear: list[Callable[[Compiled], None]] = []
+        live.add(self)
+
+    # ---------------------------------------------------------------- the call
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            slots = self.bind(*args, **kwargs)
+        except TypeError:
+            return self.target.call(*args, **kwargs)
+        words = _words()
+        table = self.roots.get(words)
+        if table is None:
+            why = globalkey.unusual(words)
+            if why is not None:
+                return self.eagerly(why, args, kwargs)
+            table = self.root(words)
+        try:
+            return self.drive(table, slots, args, kwargs)
+        except PellucidError:
+            raise
+        except BaseException as e:
+            e.__traceback__ = users_only(e.__traceback__)
+            raise
+
+    def drive(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """From table to table until a segment returns."""
+        while True:
+            for entry in table.entries:
+                if entry.check(*slots):
+                    entry.hits += 1
+                    break
+            else:
+                found = self.miss(table, slots)
+                if type(found) is str:
+                    return self.leave(table, slots, args, kwargs, found)
+                entry = found
+            try:
+                result = entry.run(*slots)
+            except StepFailed as e:
+                return self.leave(table, slots, args, kwargs, f"a step failed: {e}")
+            if entry.final:
+                return result
+            table, slots = result
+
+    def leave(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any, why: str) -> Any:
+        """Go on in plain Python from the last commit: the original call, or the frames of the continuation."""
+        table.eager += 1
+        if table.resume is None:
+            return self.eagerly(why, args, kwargs, table)
+        record.emit("eager_fallback", callable_id=self.id, continuation_id=table.number, message=why)
+        return frontend.resume(table.resume, slots)
+
+    def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
+        record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
+        return self.target.call(*args, **kwargs)
+
+    # ---------------------------------------------------------------- tables
+    def root(self, words: tuple[Any, ...]) -> Table:
+        with self.lock:
+            table = self.roots.get(words)
+            if table is None:
+                table = Table(next(self.tables), self.target.params, words, self.dynamics)
+                self.roots = {**self.roots, words: table}
+            return table
+
+    def continuation(self, resume: Resume, words: tuple[Any, ...] | None) -> Table:
+        """The table of a resume point; made when it is first asked for. Called under the lock."""
+        key = (words, *resume.key)
+        table = self.continuations.get(key)
+        if table is None:
+            params = tuple(f"slot {i}" for i in range(len(resume.slots)))
+            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode), resume)
+            self.continuations[key] = table
+        return table
+
+    def all_tables(self) -> list[Table]:
+        with self.lock:
+            return [*self.roots.values(), *self.continuations.values()]
+
+    def clear(self) -> None:
+        """Drop all entries, continuations and what was learnt about sizes."""
+        with self.lock:
+            for t in (*self.roots.values(), *self.continuations.values()):
+                t.clear()
+            self.roots, self.continuations = {}, {}
+            self.dynamics.clear()
+            for hook in self.on_clear:
+                hook(self)
+
+    def retarget(self, target: Target) -> None:
+        """Stand for another function from now on (a module's forward was replaced)."""
+        with self.lock:
+            self.clear()
+            self.target, self.bind = target, target.bind
+
+    # ---------------------------------------------------------------- a miss
+    def miss(self, table: Table, slots: Sequence[Any]) -> Entry | str:
+        """The entry for a call that no entry fits, newly compiled; or why the call goes on in plain Python."""
+        if table.blocked is not None:
+            return table.blocked
+        if not self.lock.acquire(blocking=table.resume is not None):
+            return "another thread is compiling this function"
+        try:
+            if self.compiling:
+                return "called while it is being compiled"
+            for entry in table.entries:
+                if entry.check(*slots):
+                    entry.hits += 1
+                    return entry
+            self.compiling = True
+            try:
+                return self.compile(table, slots)
+            finally:
+                self.compiling = False
+        finally:
+            self.lock.release()
+
+    def compile(self, table: Table, slots: Sequence[Any]) -> Entry | str:
+        """Explain the miss, then capture, compile and publish a new entry, unless the table is full."""
+        start = time.perf_counter()
+        scope = table.scope(slots)
+        cells = tuple((e.number, tuple(outcomes(e, scope))) for e in table.entries)
+        table.misses += 1
+        reasons = [first_failure(list(c), e) for e, (_, c) in zip(table.entries, cells)]
+        outcome: Entry | str
+        if len(table.entries) >= self.options.recompile_limit:
+            outcome = self.full(table, reasons)
+        else:
+            table.dynamics.learn((e.guards for e in table.entries), table.scope(slots), self.id)
+            if table.entries:
+                record.emit("recompile", callable_id=self.id, continuation_id=_continuation(table),
+                            message="; ".join(f"entry {e.number}: {r}" for e, r in zip(table.entries, reasons)),
+                            entries=len(table.entries))
+            outcome = self.build(table, slots, start)
+        done = (outcome, None) if isinstance(outcome, str) else ("compiled", outcome.number)
+        table.rows.append(MissRow(time.time(), cells, *done))
+        return outcome
+
+    def full(self, table: Table, reasons: list[str]) -> str:
+        limit = self.options.recompile_limit
+        why = f"the limit of {limit} compiled versions is reached; newest: {reasons[0]}"
+        if self.options.at_limit == "raise":
+            raise LimitError("recompile-limit", f"{self.target.name}: {why}",
+                             "raise options={'recompile_limit': ...}, or keep what varies constant")
+        if not table.limit_reported:
+            table.limit_reported = True
+            record.emit("limit_reached", callable_id=self.id, continuation_id=_continuation(table), message=why)
+        return why
+
+    def build(self, table: Table, slots: Sequence[Any], start: float) -> Entry | str:
+        number = next(self.entries)
+        try:
+            segment = self.capture(table, slots)
+            if self.options.fullgraph and not isinstance(segment.exit, Return):
+                if segment.exit.code == WOULD_RAISE:
+                    return f"eager raises here: {segment.exit.message}"
+                raise broken(segment.exit)
+            entry = self.entry(table, slots, segment, number)
+        except PellucidError:
+            raise
+        except Exception as e:
+            return self.fault(table, number, e)
+        entry.compile_seconds = time.perf_counter() - start
+        if self.options.strict:
+            self.verify(table, entry, slots)
+        table.publish(entry)
+        record.emit("entry_published", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
+                    message=f"{self.target.name}: {len(segment.graph.nodes)} nodes, {len(entry.guards)} guards, "
+                            f"{entry.code.backend}", seconds=entry.compile_seconds, instructions=segment.instructions)
+        if not isinstance(segment.exit, Return):
+            exit = segment.exit
+            record.emit("graph_break", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
+                        cause=Cause(exit.message, exit.stack), message=exit.message, code=exit.code, remedy=exit.remedy)
+        for hook in self.on_publish:
+            hook(self, table, entry)
+        return entry
+
+    def capture(self, table: Table, slots: Sequence[Any]) -> Segment:
+        start = time.perf_counter()
+        policy = table.dynamics.policy(table.scope(slots))
+        if table.resume is None:
+            segment = frontend.capture_call(self.target, slots, policy, self.options.budget)
+        else:
+            segment = frontend.capture_continuation(table.resume, slots, policy, self.options.budget)
+        text = (f"{self.target.name}: {segment.instructions} instructions, {len(segment.graph.calls)} torch calls, "
+                f"{len(segment.guards)} guards")
+        record.emit("capture", callable_id=self.id, continuation_id=_continuation(table), message=text,
+                    seconds=time.perf_counter() - start)
+        return segment
+
+    def entry(self, table: Table, slots: Sequence[Any], segment: Segment, number: int) -> Entry:
+        words = table.words if table.words is not None else _words()
+        inputs = [load(i.source, scope) for scope in (table.scope(slots),) for i in segment.graph.inputs]
+        runner = self.runner(segment, inputs, number)
+        recheck = not isinstance(segment.exit, Return) and may_change_state(segment)
+        label = f"{self.target.name} #{number}" + (f" after break {table.number}" if table.resume else "")
+        made = segment_function(segment, table.params, runner.run,
+                                lambda resume: self.continuation(resume, None if recheck else words),
+                                f"segment {label}", recheck)
+        guards = conditions(segment.guards, segment.graph)
+        if table.words is None:
+            guards = (Guard("global", None, globalkey.named(words), Cause("a native operation ran before")), *guards)
+        code = Code(segment, runner.plan, runner.unit, runner.backend)
+        holder: list[Entry] = []
+        entry = Entry(number, code, Binding(self.target.receiver), guards, table.params,
+                      lazy_check(guards, segment.graph, table.params, label, holder), made.run, made.final, made.source)
+        holder.append(entry)
+        if runner.plan is not None:
+            entry.plans["forward"] = runner.plan
+        return entry
+
+    def runner(self, segment: Segment, inputs: Sequence[Any], number: int) -> Runner:
+        """The compiled graph; where compiling it fails, torch's own operators, counted as a fault of ours."""
+        try:
+            return make_runner(segment.graph, self.options, segment.grad, inputs, self.id, number)
+        except PellucidError:
+            raise
+        except Exception as e:
+            if self.options.backend != "llvm":
+                raise
+            self.report(number, e)
+            return replay_runner(segment.graph)
+
+    def report(self, number: int, e: Exception) -> None:
+        """A fault inside pellucid: an error under strict, else one counted event with its traceback."""
+        import traceback
+
+        if self.options.strict:
+            raise InternalError("internal-error", f"{type(e).__name__}: {e}",
+                                "report this with the traceback above; without options={'strict': True} the call "
+                                "would have gone on eagerly") from e
+        record.emit("internal_error", callable_id=self.id, entry_id=number, message=f"{type(e).__name__}: {e}",
+                    traceback=traceback.format_exc())
+
+    def fault(self, table: Table, number: int, e: Exception) -> str:
+        self.report(number, e)
+        table.failures += 1
+        why = f"compiling failed ({type(e).__name__}: {e})"
+        if table.failures >= FAILURES:
+            table.blocked = why
+        return why
+
+    def verify(self, table: Table, entry: Entry, slots: Sequence[Any]) -> None:
+        """An entry must be valid for the call that it was made from."""
+        wrong = [o for o in outcomes(entry, table.scope(slots)) if not o.ok]
+        if wrong or not entry.check(*slots):
+            text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
+            raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
+                                "report this")
+
+
+WOULD_RAISE = "PB115"
+
+
+def broken(exit: Break | Branch) -> GraphBreakError:
+    return GraphBreakError(exit.code, f"fullgraph=True, but the graph breaks here: {exit.message}", exit.remedy,
+                           exit.stack)
+
+
+def first_failure(cells: list[Outcome], entry: Entry) -> str:
+    """Why an entry did not fit, in words."""
+    for o in cells:
+        if not o.ok:
+            return failure(o, entry.segment.graph)
+    return "all guards hold"
+
+
+def _continuation(table: Table) -> int | None:
+    return None if table.resume is None else table.number
+
+
+_HARMLESS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def may_change_state(segment: Segment) -> bool:
+    """Whether global torch state may differ after the exit's native operation (or the segment's effects)."""
+    if any(e.kind == "python" for e in segment.effects):
+        return True
+    exit = segment.exit
+    if isinstance(exit, Branch):
+        return False
+    if isinstance(exit, Break) and isinstance(exit.function, FromConst) and type(exit.function.value) in _HARMLESS:
+        return (getattr(exit.function.value, "__module__", None) or "builtins").startswith("torch._C") and \
+            not hasattr(exit.function.value, "__objclass__")
+    return True

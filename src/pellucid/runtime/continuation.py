@@ -1,0 +1,132 @@
+"""Where a broken call goes on: the frame stack in canonical form, its key, and the slots that are passed to it.
+
+What of the frames is static is in the key (code, next instruction, constants that are not numbers, which slots are the
+same value); what varies is passed as slots and guarded by each entry of the continuation's table. So a loop with a
+break inside comes back to the same key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..capture.types import Branch, Break, Build, FrameState, FromConst, FromNative, FromSource, Recipe
+from ..guards.types import Source
+
+_STRUCTURE = ("tuple", "method", "slice")
+"""Immutable builds that stay structure of the frames; their parts are slots. Anything else built is one slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """frames   canonical: their recipes are constants, `Source("slot")`s, and tuples, methods and slices of these
+    slots       how the breaking segment computes the slots
+    outcome     "value", "exception" (the last slot is the exception; the innermost frame stands after the
+                instruction that raised) or "branch"
+    recheck     the operation before may have changed global state
+    """
+
+    key: tuple[Any, ...]
+    frames: tuple[FrameState, ...]
+    slots: tuple[Recipe, ...]
+    outcome: str
+    recheck: bool
+    handler_frame: int = 0
+
+
+class _Slots:
+    """Numbers distinct recipes; equal recipes of one segment are the same value."""
+
+    def __init__(self) -> None:
+        self.recipes: list[Recipe] = []
+        self.numbers: dict[Any, int] = {}
+
+    def number(self, r: Recipe) -> int:
+        try:
+            hash(r)
+            key: Any = r if type(r) is not FromConst else (type(r.value), r)
+        except TypeError:
+            key = id(r)
+        known = self.numbers.get(key)
+        if known is None:
+            known = self.numbers[key] = len(self.recipes)
+            self.recipes.append(r)
+        return known
+
+    def canonical(self, r: Recipe | None) -> tuple[Any, Recipe | None]:
+        """(key part, recipe over slots)."""
+        if r is None:
+            return None, None
+        if type(r) is FromConst and type(r.value) not in (int, float, complex):
+            return _constant_key(r.value), r
+        if type(r) is FromSource and r.source.kind == "const" and r.source.base is None:
+            return ("object", id(r.source.obj)), r
+        if type(r) is Build and r.kind in _STRUCTURE and r.detail is None:
+            pairs = [self.canonical(p) for p in r.parts]
+            return (r.kind, *(k for k, _ in pairs)), Build(r.kind, tuple(p for _, p in pairs), None)  # type: ignore[misc]
+        n = self.number(r)
+        return n, FromSource(Source("slot", None, n))
+
+    def frame(self, f: FrameState, stack: tuple[Recipe | None, ...]) -> tuple[tuple[Any, ...], FrameState]:
+        function_key, function = self.canonical(f.function)
+        locals_ = [self.canonical(r) for r in f.locals]
+        stack_ = [self.canonical(r) for r in stack]
+        handled_key, handled = self.canonical(f.handled)
+        key = (f.code, id(f.globals_of), f.index, f.on_return, _detail_key(f.detail), function_key, handled_key,
+               tuple(k for k, _ in locals_), tuple(k for k, _ in stack_))
+        return key, replace(f, function=function, locals=tuple(r for _, r in locals_),
+                            stack=tuple(r for _, r in stack_), handled=handled)
+
+
+def _constant_key(value: Any) -> tuple[Any, ...]:
+    if value is None or type(value) in (bool, str, bytes):
+        return ("const", type(value), value)
+    return ("object", id(value))
+
+
+def _detail_key(detail: Any) -> Any:
+    try:
+        hash(detail)
+    except TypeError:
+        return id(detail)
+    return detail
+
+
+def _resume(frames: tuple[FrameState, ...], outcome: str, recheck: bool, extra: Recipe | None = None) -> Resume:
+    slots = _Slots()
+    keys, made = [], []
+    for f in frames:
+        stack = tuple(r for r in f.stack if not (outcome == "exception" and type(r) is FromNative))
+        key, frame = slots.frame(f, stack)
+        keys.append(key)
+        made.append(frame)
+    if extra is not None:
+        slots.numbers[object()] = len(slots.recipes)
+        slots.recipes.append(extra)
+    return Resume((outcome, recheck, *keys), tuple(made), tuple(slots.recipes), outcome, recheck, _handler(frames))
+
+
+def _handler(frames: tuple[FrameState, ...]) -> int:
+    """Number of the innermost frame that catches what its current instruction raises; -1 if none does."""
+    for i in range(len(frames) - 1, -1, -1):
+        f = frames[i]
+        if f.index > 0 and f.code.instrs[f.index - 1].handler is not None:
+            return i
+    return -1
+
+
+def resume_after(exit: Break, recheck: bool) -> Resume:
+    """The continuation when the native operation returned."""
+    return _resume(exit.frames, "value", recheck)
+
+
+def resume_exception(exit: Break, recheck: bool) -> Resume | None:
+    """The continuation when the native operation raised; None where no frame catches it."""
+    if _handler(exit.frames) < 0:
+        return None
+    return _resume(exit.frames, "exception", recheck, FromNative())
+
+
+def resume_branch(exit: Branch, truth: bool, recheck: bool) -> Resume:
+    """The continuation for one truth value of the condition."""
+    return _resume(exit.if_true if truth else exit.if_false, "branch", recheck)

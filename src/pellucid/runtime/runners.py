@@ -1,0 +1,130 @@
+"""From a segment's graph to the function that runs it: the compiled plan, torch's own operators, or another backend.
+
+Every runner keeps the transaction of the call: if it raises StepFailed, nothing visible has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..codegen.types import Unit
+from ..errors.types import OptionError
+from ..graph.to_fx import to_fx
+from ..graph.types import Graph
+from ..ops.registry import OPS
+from ..options import OWN_BACKENDS, Options
+from ..schedule.types import Plan
+from ..torchdoor import backends, generators
+from .errors import StepFailed
+
+Run = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """run(*inputs) -> sequence of outputs, or None where the graph has nothing to do."""
+
+    run: Run | None
+    backend: str
+    plan: Plan | None = None
+    unit: Unit | None = None
+
+
+def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any], callable_id: int | None = None,
+                entry_id: int | None = None) -> Runner:
+    """The runner that `options` ask for. `inputs` are the call's values of the graph's inputs.
+
+    With `grad` the graph is replayed with torch's own operators, which record autograd's graph as eager does.
+    """
+    if not graph.calls and not graph.outputs:
+        return Runner(None, "none")
+    if options.backend == "eager" or (options.backend == "llvm" and grad):
+        return replay_runner(graph)
+    if options.backend == "llvm":
+        from ..pipeline import compile_graph
+
+        compiled = compile_graph(graph, runner=options.runner, callable_id=callable_id, entry_id=entry_id)
+        return Runner(_guarded(graph, compiled.run), f"llvm/{compiled.runner}", compiled.plan, compiled.unit)
+    module = to_fx(graph)
+    made = resolve_backend(options)(module, list(inputs), **_keywords(options))
+    if not callable(made):
+        raise OptionError("bad-backend", f"the backend {options.backend!r} returned {type(made).__name__}, "
+                          "which is not callable", "return a function that takes the graph's inputs")
+    name = options.backend if isinstance(options.backend, str) else getattr(options.backend, "__name__", "callable")
+    return Runner(replay(graph, made), name)
+
+
+def replay_runner(graph: Graph) -> Runner:
+    """The graph with torch's own operators."""
+    return Runner(replay(graph, to_fx(graph)), "eager")
+
+
+def static_only(options: Options) -> bool:
+    """Whether the backend may assume the sizes of the example inputs, so that no size may be symbolic."""
+    return isinstance(options.backend, str) and options.backend not in ("llvm", "eager")
+
+
+def resolve_backend(options: Options) -> Callable[..., Any]:
+    """The backend as callable(GraphModule, example_inputs); OptionError for a name that nobody has registered."""
+    if not isinstance(options.backend, str):
+        return options.backend
+    if options.backend in OWN_BACKENDS:
+        return lambda module, inputs: module
+    try:
+        return backends.registered(options.backend)
+    except KeyError as e:
+        raise OptionError("bad-argument", f"compile(): backend={options.backend!r}: {e.args[0]}",
+                          "name one of these, or pass a callable") from e
+
+
+def _keywords(options: Options) -> dict[str, Any]:
+    """torch.compile hands mode and options to a backend only where they were given."""
+    out: dict[str, Any] = {}
+    if options.backend_options:
+        out["options"] = dict(options.backend_options)
+    if options.mode is not None and options.mode != "default":
+        out["mode"] = options.mode
+    return out
+
+
+def draws_random(graph: Graph) -> bool:
+    return any(OPS[n.op].rng for n in graph.nodes if n.op in OPS)
+
+
+def _guarded(graph: Graph, run: Run) -> Run:
+    """`run`, with the random generators put back if a step fails after they were drawn from."""
+    if not draws_random(graph):
+        return run
+
+    def drawing(*inputs: Any) -> Any:
+        state = generators.save()
+        try:
+            return run(*inputs)
+        except StepFailed:
+            generators.restore(state)
+            raise
+    return drawing
+
+
+def replay(graph: Graph, module: Run) -> Run:
+    """Run `module` on real tensors as a transaction: inputs it writes to, and generators, are put back on error."""
+    written = tuple(m.input for m in graph.mutations)
+    random = draws_random(graph)
+
+    def run(*inputs: Any) -> Any:
+        state = generators.save() if random else None
+        saved = [(inputs[i], inputs[i].detach().clone()) for i in written]
+        try:
+            return module(*inputs)
+        except Exception as e:
+            with torch.no_grad():
+                for tensor, before in saved:
+                    tensor.detach().copy_(before)
+            if state is not None:
+                generators.restore(state)
+            raise StepFailed(f"{type(e).__name__}: {e}") from e
+    return run
