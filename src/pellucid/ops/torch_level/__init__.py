@@ -1,0 +1,23 @@
+"""torch-level expansions: every torch callable that the catalogue knows, as a function that emits core operators."""
+
+from . import (  # noqa: F401
+               activations,
+               attention,
+               casts,
+               convolution,
+               creation,
+               gathering,
+               indexing,
+               inplace,
+               joining,
+               linalg,
+               losses,
+               normalization,
+               ordering,
+               pointwise,
+               reductions,
+               views,
+)
+from .declare import ATEN, MUTATES, RESULT_FIELDS
+
+__all__ = ["ATEN", "MUTATES", "RESULT_FIELDS"]

@@ -1,0 +1,259 @@
+"""Convolutions, pooling and interpolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional
+
+from ...graph.build import GraphBuilder, Val
+from ...shapes.dim import Size
+from ..errors import Unsupported, WouldRaise
+from .args import int_arg, need_tensor, ntuple
+from .creation import constant
+from .declare import expansion
+
+
+def _ints(b: GraphBuilder, x: Any, n: int, name: str) -> tuple[int, ...]:
+    return tuple(b.env.concrete(v) for v in ntuple(x, n, name))
+
+
+def convolution(b: GraphBuilder, x: Val, w: Val, bias: Val | None, stride: Any, padding: Any, dilation: Any,
+                transposed: bool, output_padding: Any, groups: Any) -> Val:
+    """One core convolution; an input without a batch dimension gets one and loses it again."""
+    n = w.ndim - 2
+    if need_tensor(x).ndim not in (n + 1, n + 2) or n < 1:
+        raise WouldRaise(f"convolution: expected {n + 1}D or {n + 2}D input, got {x.ndim}D")
+    if len({t.meta.dtype for t in (x, w, bias) if t is not None}) > 1:
+        raise WouldRaise("convolution: input, weight and bias must be of one dtype")
+    steps, gaps = _ints(b, stride, n, "stride"), _ints(b, dilation, n, "dilation")
+    if isinstance(padding, str):
+        x, pads = _named_padding(b, x, w, padding, steps, gaps)
+    else:
+        pads = _ints(b, padding, n, "padding")
+    g = int_arg(b, groups, "groups")
+    single = x.ndim == n + 1
+    if single:
+        x = b.emit("unsqueeze", x, 0)
+    y = b.emit("convolution", x, w, bias, steps, pads, gaps, transposed, _ints(b, output_padding, n, "output_padding"), g)
+    return b.emit("squeeze", y, (0,)) if single else y
+
+
+def _named_padding(b: GraphBuilder, x: Val, w: Val, padding: str, steps: Any,
+                   gaps: Any) -> tuple[Val, tuple[int, ...]]:
+    """padding="valid" or "same"; an odd total pads one more at the end, by a pad of its own as eager does."""
+    n = len(steps)
+    if padding == "valid":
+        return x, (0,) * n
+    if padding != "same":
+        raise WouldRaise(f"invalid padding string {padding!r}")
+    if any(s != 1 for s in steps):
+        raise WouldRaise("padding='same' is not supported for strided convolutions")
+    totals = [g * (b.env.concrete(k) - 1) for g, k in zip(gaps, w.meta.shape[2:])]
+    if any(t % 2 for t in totals):
+        room = tuple(v for t in reversed(totals) for v in (0, t % 2))
+        x = b.emit("pad", x, room, "constant", 0)
+    return x, tuple(t // 2 for t in totals)
+
+
+def _conv(n: int) -> None:
+    def fn(builder: GraphBuilder, input: Val, weight: Val, bias: Val | None = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: Any = 1) -> Val:
+        if need_tensor(weight, "weight").ndim != n + 2:
+            raise WouldRaise(f"conv{n}d: weight must have {n + 2} dimensions")
+        return convolution(builder, input, weight, bias, stride, padding, dilation, False, 0, groups)
+
+    def transposed(builder: GraphBuilder, input: Val, weight: Val, bias: Val | None = None, stride: Any = 1,
+                   padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Val:
+        if need_tensor(weight, "weight").ndim != n + 2:
+            raise WouldRaise(f"conv_transpose{n}d: weight must have {n + 2} dimensions")
+        return convolution(builder, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    fn.__name__, transposed.__name__ = f"conv{n}d", f"conv_transpose{n}d"
+    expansion(f"F.conv{n}d", f"aten.conv{n}d")(fn)
+    expansion(f"F.conv_transpose{n}d", f"aten.conv_transpose{n}d")(transposed)
+
+
+for _n in (1, 2, 3):
+    _conv(_n)
+
+
+@expansion("torch.convolution", "aten.convolution")
+def torch_convolution(b: GraphBuilder, input: Val, weight: Val, bias: Val | None, stride: Any, padding: Any,
+                      dilation: Any, transposed: bool, output_padding: Any, groups: Any) -> Val:
+    return convolution(b, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+# ------------------------------------------------------------------ pooling
+def _batched(b: GraphBuilder, x: Val, n: int, name: str) -> tuple[Val, bool]:
+    if need_tensor(x).ndim not in (n + 1, n + 2):
+        raise WouldRaise(f"{name}: expected {n + 1}D or {n + 2}D input, got {x.ndim}D")
+    single = x.ndim == n + 1
+    return (b.emit("unsqueeze", x, 0) if single else x), single
+
+
+def _unbatched(b: GraphBuilder, y: Any, single: bool) -> Any:
+    if not single:
+        return y
+    if isinstance(y, tuple):
+        return tuple(b.emit("squeeze", v, (0,)) for v in y)
+    return b.emit("squeeze", y, (0,))
+
+
+def _max_pool(n: int) -> None:
+    name = f"max_pool{n}d"
+
+    def run(b: GraphBuilder, input: Val, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+            ceil_mode: bool) -> Any:
+        x, single = _batched(b, input, n, name)
+        kernel = _ints(b, kernel_size, n, "kernel_size")
+        steps = kernel if stride is None or stride == [] or stride == () else _ints(b, stride, n, "stride")
+        pads = _ints(b, padding, n, "padding")
+        if any(2 * p > k for p, k in zip(pads, kernel)):
+            raise WouldRaise("pad should be at most half of effective kernel size")
+        y = b.emit("max_pool", x, kernel, steps, pads, _ints(b, dilation, n, "dilation"), bool(ceil_mode))
+        return _unbatched(b, y, single)
+
+    def fn(builder: GraphBuilder, input: Val, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+           ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        both = run(builder, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return both if return_indices else both[0]
+
+    def with_indices(builder: GraphBuilder, input: Val, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                     dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
+        return run(builder, input, kernel_size, stride, padding, dilation, ceil_mode)
+    fn.__name__ = name
+    expansion(f"F.{name}", f"torch.{name}", f"aten.{name}")(fn)
+    expansion(f"F.{name}_with_indices", f"aten.{name}_with_indices")(with_indices)
+
+
+def _avg_pool(n: int) -> None:
+    name = f"avg_pool{n}d"
+
+    def fn(builder: GraphBuilder, input: Val, kernel_size: Any, stride: Any = None, padding: Any = 0,
+           ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None) -> Val:
+        x, single = _batched(builder, input, n, name)
+        kernel = _ints(builder, kernel_size, n, "kernel_size")
+        steps = kernel if stride is None or stride == [] or stride == () else _ints(builder, stride, n, "stride")
+        pads = _ints(builder, padding, n, "padding")
+        if any(2 * p > k for p, k in zip(pads, kernel)):
+            raise WouldRaise("pad should be at most half of kernel size")
+        y = builder.emit("avg_pool", x, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override)
+        return _unbatched(builder, y, single)
+    fn.__name__ = name
+    expansion(f"F.{name}", f"aten.{name}")(fn)
+
+
+def _adaptive(n: int) -> None:
+    def average(builder: GraphBuilder, input: Val, output_size: Any) -> Val:
+        x, single = _batched(builder, input, n, f"adaptive_avg_pool{n}d")
+        return _unbatched(builder, builder.emit("adaptive_avg_pool", x, _out_size(x, output_size, n)), single)
+
+    def maximum(builder: GraphBuilder, input: Val, output_size: Any, return_indices: bool = False) -> Any:
+        if return_indices:
+            raise Unsupported("adaptive max pooling with indices", "use max_pool with return_indices")
+        x, single = _batched(builder, input, n, f"adaptive_max_pool{n}d")
+        size = tuple(builder.env.concrete(s) for s in _out_size(x, output_size, n))
+        have = tuple(builder.env.concrete(s) for s in x.meta.shape[2:])
+        if any(h % s for h, s in zip(have, size)):
+            raise Unsupported("adaptive max pooling to a size that does not divide the input", "choose a divisor")
+        kernel = tuple(h // s for h, s in zip(have, size))
+        pooled = builder.emit("max_pool", x, kernel, kernel, (0,) * n, (1,) * n, False)
+        return _unbatched(builder, pooled[0], single)
+    expansion(f"F.adaptive_avg_pool{n}d", f"aten.adaptive_avg_pool{n}d",
+              *([f"aten._adaptive_avg_pool{n}d"] if n > 1 else []))(average)
+    expansion(f"F.adaptive_max_pool{n}d")(maximum)
+
+
+def _out_size(x: Val, output_size: Any, n: int) -> tuple[Size, ...]:
+    sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    if len(sizes) == 1:
+        sizes = tuple(sizes) * n
+    have = x.meta.shape[x.ndim - n:]
+    return tuple(h if s is None else s for s, h in zip(sizes, have))
+
+
+for _n in (1, 2, 3):
+    _max_pool(_n)
+    _avg_pool(_n)
+    _adaptive(_n)
+
+
+# ------------------------------------------------------------------ interpolation
+@expansion("F.interpolate", "F.upsample")
+def interpolate(b: GraphBuilder, input: Val, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False) -> Val:
+    """Nearest and (bi)linear interpolation of (N, C, ...) to constant sizes, by gathers with constant positions."""
+    x = need_tensor(input)
+    n = x.ndim - 2
+    if mode not in ("nearest", "nearest-exact", "linear", "bilinear", "trilinear") or antialias:
+        raise Unsupported(f"interpolate with mode={mode!r}, antialias={antialias}", "use nearest or bilinear")
+    if n < 1 or ("linear" in mode and {"linear": 1, "bilinear": 2, "trilinear": 3}[mode] != n):
+        raise WouldRaise(f"interpolate: mode {mode!r} does not fit an input of {x.ndim} dimensions")
+    if (size is None) == (scale_factor is None):
+        raise WouldRaise("only one of size or scale_factor should be defined")
+    have = [b.env.concrete(s) for s in x.meta.shape[2:]]
+    scales: list[float | None] = [None] * n
+    if size is not None:
+        want = list(_ints(b, size, n, "size"))
+    else:
+        factors = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * n
+        want = [int(h * float(f)) for h, f in zip(have, factors)]
+        if not recompute_scale_factor:
+            scales = [1.0 / f for f in factors]
+    for k in range(n):
+        if "nearest" in mode:
+            x = _nearest(b, x, 2 + k, have[k], want[k], scales[k], mode == "nearest-exact")
+        else:
+            x = _linear(b, x, 2 + k, have[k], want[k], scales[k], bool(align_corners))
+    return x
+
+
+def _nearest(b: GraphBuilder, x: Val, d: int, have: int, want: int, scale: float | None, exact: bool) -> Val:
+    step = torch.tensor(have / want if scale is None else scale, dtype=torch.float32)
+    i = torch.arange(want, dtype=torch.float32)
+    at = ((i + 0.5 if exact else i) * step).floor().long().clamp_(max=have - 1)
+    return b.emit("index_select", x, d, constant(b, at))
+
+
+def _linear(b: GraphBuilder, x: Val, d: int, have: int, want: int, scale: float | None, corners: bool) -> Val:
+    inner = torch.float64 if x.meta.dtype is torch.float64 else torch.float32
+    i = torch.arange(want, dtype=inner)
+    if corners:
+        at = i * ((have - 1) / (want - 1) if want > 1 else 0.0)
+    else:
+        at = ((i + 0.5) * (have / want if scale is None else scale) - 0.5).clamp_(min=0)
+    low = at.floor().long().clamp_(max=have - 1)
+    high = (low + 1).clamp_(max=have - 1)
+    shape = (want,) + (1,) * (x.ndim - 1 - d)
+    part = constant(b, (at - low).clamp_(0, 1).to(x.meta.dtype).view(shape))
+    first = b.emit("index_select", x, d, constant(b, low))
+    second = b.emit("index_select", x, d, constant(b, high))
+    return b.emit("add", b.emit("mul", first, b.emit("sub", 1, part)), b.emit("mul", second, part))
+
+
+@expansion("F.unfold")
+def im2col(b: GraphBuilder, input: Val, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Val:
+    """(N, C, H, W) -> (N, C * kh * kw, L): one column a position of the window."""
+    x = need_tensor(input)
+    if x.ndim not in (3, 4):
+        raise WouldRaise("unfold: expected a 3D or 4D input")
+    if x.ndim == 3:
+        return b.emit("squeeze", im2col(b, b.emit("unsqueeze", x, 0), kernel_size, dilation, padding, stride), (0,))
+    kernel, gaps = _ints(b, kernel_size, 2, "kernel_size"), _ints(b, dilation, 2, "dilation")
+    pads, steps = _ints(b, padding, 2, "padding"), _ints(b, stride, 2, "stride")
+    if any(pads):
+        x = b.emit("pad", x, (pads[1], pads[1], pads[0], pads[0]), "constant", 0)
+    n, c = x.meta.shape[:2]
+    m = x.meta
+    counts = []
+    for k in range(2):
+        room = m.shape[2 + k] - gaps[k] * (kernel[k] - 1) - 1
+        if b.env.decide("<", room, 0):
+            raise WouldRaise("unfold: the sliding blocks do not fit the input")
+        counts.append(room // steps[k] + 1)
+    s = m.strides
+    windows = b.emit("as_strided", x, (n, c, *kernel, *counts),
+                     (s[0], s[1], s[2] * gaps[0], s[3] * gaps[1], s[2] * steps[0], s[3] * steps[1]), m.offset)
+    return b.emit("view", b.emit("clone", windows, torch.contiguous_format),
+                  (n, c * kernel[0] * kernel[1], counts[0] * counts[1]))
