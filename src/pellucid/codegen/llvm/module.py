@@ -1,0 +1,242 @@
+"""Kernels as functions, functions as a module: the parallel range, scratch rows, and names by content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ...ir.types import Axis, Buffer, For, Kernel, Stmt
+from ...shapes.dim import product
+from . import cost, statements
+from .errors import CodegenError
+from .function import I64, Function
+from .target import Cpu
+from .types import V, memory
+
+STACK_ROW = 64 * 1024
+"""Bytes of scratch that a kernel may take from its thread's stack; more comes from malloc."""
+WIDE_WORK = 40
+"""Instructions per element above which 512-bit registers pay: below, a loop waits for memory, and the clock is lower."""
+
+
+def parallel_axes(kernel: Kernel) -> tuple[Axis, ...]:
+    """The axes whose points form the kernel's range begin..end, outermost first; () if it has none (range 0..1)."""
+    axes: list[Axis] = []
+    body: tuple[Stmt, ...] = kernel.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].mode == "parallel":
+        axes.append(body[0].axis)
+        body = body[0].body
+    return tuple(axes)
+
+
+def _inner(kernel: Kernel, depth: int) -> tuple[Stmt, ...]:
+    body: tuple[Stmt, ...] = kernel.body
+    for _ in range(depth):
+        body = body[0].body  # type: ignore[union-attr]
+    return body
+
+
+class FunctionText:
+    """A kernel as LLVM text: `text` with the name NAME, the declarations and helper functions that it needs."""
+
+    __slots__ = ("text", "declared", "helpers", "wide")
+
+    def __init__(self, text: str, declared: set[str], helpers: dict[str, str], wide: bool):
+        self.text = text
+        self.declared = declared
+        self.helpers = helpers
+        self.wide = wide
+
+
+NAME = "@kernel.name"
+
+
+def print_kernel(kernel: Kernel, cpu: Cpu) -> FunctionText:
+    """The kernel's function, under the placeholder NAME; equal kernels give equal text whatever they are called."""
+    f = Function(kernel, cpu)
+    freed = _rows(f, kernel.rows)
+    axes = parallel_axes(kernel)
+    body = _inner(kernel, len(axes))
+    if axes:
+        _parallel(f, axes, body)
+    else:
+        run, done = f.fresh("run"), f.fresh("done")
+        f.line(f"br i1 {f.here('icmp slt i64 %begin, %end')}, label %{run}, label %{done}")
+        f.block(run)
+        f.push(cost.written(body))
+        statements.block(f, body)
+        f.pop()
+        f.line(f"br label %{done}")
+        f.block(done)
+    for p in freed:
+        f.declare("declare void @free(ptr)")
+        f.line(f"call void @free(ptr {p})")
+    if f.failed is not None:
+        _report(f)
+    f.line("ret void")
+    lines: list[str] = []
+    _flatten(f.body, lines)
+    wide = cpu.vector_bytes == 64 and cost.cost(kernel.body) > WIDE_WORK
+    text = (f"define void {NAME}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end, ptr %status) #{int(wide)} {{\nentry:\n"
+            + "\n".join(f.entry) + "\n  br label %body\nbody:\n" + "\n".join(lines) + "\n}\n")
+    return FunctionText(text, f.declared, f.helpers, wide)
+
+
+def _flatten(lines: list, out: list[str]) -> None:
+    for x in lines:
+        if type(x) is list:
+            _flatten(x, out)
+        else:
+            out.append(x)
+
+
+def _report(f: Function) -> None:
+    """Tell the caller that an index was out of range, after all is done."""
+    bad = f.here(f"load i8, ptr {f.failed}")
+    tell, end = f.fresh("tell"), f.fresh("end")
+    f.line(f"br i1 {f.here(f'icmp ne i8 {bad}, 0')}, label %{tell}, label %{end}")
+    f.block(tell)
+    f.line(f"store i32 {1 + (f.kernel.origins[0] if f.kernel.origins else 0)}, ptr %status")
+    f.line(f"br label %{end}")
+    f.block(end)
+
+
+def _rows(f: Function, rows: Sequence[Buffer]) -> list[str]:
+    """Scratch buffers: on the stack if they are small, else from malloc; the pointers to free at the end."""
+    taken, freed = 0, []
+    for b in rows:
+        element = memory(b.dtype)
+        extent = 1 + sum((s - 1) * t for s, t in zip(b.shape, b.strides)) if b.shape else 1
+        if isinstance(product(b.shape), int) and product(b.shape) == 0:
+            extent = 1
+        if isinstance(extent, int) and taken + extent * b.dtype.itemsize <= STACK_ROW:
+            taken += extent * b.dtype.itemsize
+            # a whole vector more, so that a full load at the end stays inside
+            name = f"%row{b.id}"
+            f.entry.append(f"  {name} = alloca [{extent} x {element}], align 64")
+        else:
+            n = f.size(extent) if isinstance(extent, int) else f.imin(f.size(extent), f.const(1), "smax")
+            f.declare("declare ptr @malloc(i64)")
+            name = f.here(f"call ptr @malloc(i64 {f.imul(n, f.const(b.dtype.itemsize)).name})")
+            freed.append(name)
+        f.pointers[b.id] = name
+    return freed
+
+
+def _parallel(f: Function, axes: tuple[Axis, ...], body: tuple[Stmt, ...]) -> None:
+    """begin..end over the points of `axes`. If the body has no loops, the innermost axis runs in vector lanes."""
+    begin, end = V("%begin", I64, 1, 0), V("%end", I64, 1, 0)
+    run, done = f.fresh("run"), f.fresh("done")
+    f.line(f"br i1 {f.icmp('slt', begin, end)}, label %{run}, label %{done}")
+    f.block(run)
+    sizes = [f.size(a.size) for a in axes]
+    writes = cost.written(body)
+    if not cost.has_loop(body):
+        if len(axes) == 1:
+            statements.vector_range(f, axes[0], begin, end, body, aligned=False)
+        else:
+            _segments(f, axes, sizes, body, begin, end, writes)
+    else:
+        _points(f, axes, sizes, body, begin, end, writes)
+    f.line(f"br label %{done}")
+    f.block(done)
+
+
+def _coordinates(f: Function, at: V, sizes: list[V]) -> list[V]:
+    """The coordinates of point number `at`."""
+    out: list[V] = []
+    for size in reversed(sizes[1:]):
+        q = f.ibin("udiv", at, size)
+        out.append(f.isub(at, f.imul(q, size)))
+        at = q
+    out.append(at)
+    return out[::-1]
+
+
+def _advance(f: Function, at: list[str], sizes: list[V], step: str | None = None) -> list[str]:
+    """Coordinates one point on (or, the last one set to `step`): each carries into the one before."""
+    out: list[str] = []
+    carry: str | None = None
+    for k in range(len(at) - 1, -1, -1):
+        if k == len(at) - 1:
+            n = f.here(f"add i64 {at[k]}, 1") if step is None else step
+        else:
+            n = f.here(f"add i64 {at[k]}, {carry}")
+        if k == 0:
+            out.append(n)
+            break
+        full = f.here(f"icmp eq i64 {n}, {sizes[k].name}")
+        out.append(f.here(f"select i1 {full}, i64 0, i64 {n}"))
+        carry = f.here(f"zext i1 {full} to i64")
+    return out[::-1]
+
+
+def _points(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[Stmt, ...], begin: V, end: V,
+            writes: frozenset[int]) -> None:
+    """One iteration a point; coordinates are carried from one to the next."""
+    first = [begin] if len(axes) == 1 else _coordinates(f, begin, sizes)
+    f.push(writes)
+
+    def one(i: V, names: list[str]) -> list[str]:
+        at = [i.name] if len(axes) == 1 else names
+        for axis, name in zip(axes, at):
+            f.axes[axis.id] = V(name, I64, 1, f.depth)
+        statements.block(f, body)
+        return [] if len(axes) == 1 else _advance(f, names, sizes)
+
+    carried = [] if len(axes) == 1 else [("i64", v.name) for v in first]
+    statements.counted(f, begin, end, 1, carried, one)
+    f.pop()
+
+
+def _segments(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[Stmt, ...], begin: V, end: V,
+              writes: frozenset[int]) -> None:
+    """Rows of the innermost axis, each (but the first and the last) whole, in vector lanes."""
+    first = _coordinates(f, begin, sizes)
+    f.push(writes)
+    head, out = f.fresh("row"), f.fresh("rows")
+    before = f.label
+    f.line(f"br label %{head}")
+    f.block(head)
+    phis: list[str] = []
+    f.lines.append(phis)
+    at = V(f"%{f.fresh('at')}", I64, 1, f.depth)
+    names = [f"%{f.fresh('c')}" for _ in axes]
+    for axis, name in zip(axes[:-1], names):
+        f.axes[axis.id] = V(name, I64, 1, f.depth)
+    lo = V(names[-1], I64, 1, f.depth)
+    hi = f.imin(sizes[-1], f.iadd(lo, f.isub(end, at)))
+    statements.vector_range(f, axes[-1], lo, hi, body, aligned=False)
+    nxt = f.here(f"add i64 {at.name}, {f.isub(hi, lo).name}")
+    new = _advance(f, names, sizes, hi.name)
+    phis.append(f"  {at.name} = phi i64 [{begin.name}, %{before}], [{nxt}, %{f.label}]")
+    for name, v, n in zip(names, first, new):
+        phis.append(f"  {name} = phi i64 [{v.name}, %{before}], [{n}, %{f.label}]")
+    f.line(f"br i1 {f.here(f'icmp slt i64 {nxt}, {end.name}')}, label %{head}, label %{out}")
+    f.block(out)
+    f.pop()
+
+
+ATTRIBUTES = ('attributes #0 = { nounwind "prefer-vector-width"="256" }\n'
+              'attributes #1 = { nounwind "prefer-vector-width"="512" }\n')
+
+
+def print_module(kernels: Sequence[Kernel], cpu: Cpu) -> tuple[str, dict[str, str]]:
+    """The text of all kernels, equal ones once, and the entry name of each. Entries are named by their content."""
+    entries: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    declared: set[str] = set()
+    helpers: dict[str, str] = {}
+    for k in kernels:
+        if k.name in entries:
+            raise CodegenError(f"two kernels are named {k.name!r}; names must be unique within a unit")
+        t = print_kernel(k, cpu)
+        name = "k" + hashlib.blake2b(t.text.encode(), digest_size=10).hexdigest()
+        entries[k.name] = name
+        if name not in texts:
+            texts[name] = t.text.replace(NAME, "@" + name, 1)
+            declared |= t.declared
+            helpers.update(t.helpers)
+    parts = [f'target triple = "{cpu.triple}"\n', *texts.values(), *(helpers[h] for h in sorted(helpers)),
+             "\n".join(sorted(declared)), "\n" + ATTRIBUTES]
+    return "".join(parts), entries
