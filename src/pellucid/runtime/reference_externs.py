@@ -45,3 +45,35 @@ def gemm(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, An
         if alpha != 1:
             c = c * alpha
     outs[0].copy_(c)
+
+
+@row("convolution")
+def convolution(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, Any]) -> None:
+    """y = convolution(x, w[, bias]); params: stride padding dilation transposed output_padding groups."""
+    outs[0].copy_(torch.ops.aten.convolution(ins[0], ins[1], ins[2] if len(ins) == 3 else None, params["stride"],
+                                             params["padding"], params["dilation"], params["transposed"],
+                                             params["output_padding"], params["groups"]))
+
+
+@row("sdpa")
+def sdpa(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, Any]) -> None:
+    """Attention over (B, H, S, E), key and value perhaps of fewer heads; a fourth operand is an additive mask."""
+    outs[0].copy_(torch.nn.functional.scaled_dot_product_attention(
+        ins[0], ins[1], ins[2], attn_mask=ins[3] if len(ins) == 4 else None, is_causal=params["is_causal"],
+        scale=params["scale"], enable_gqa=ins[0].shape[1] != ins[1].shape[1]))
+
+
+@row("sort")
+def sort(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, Any]) -> None:
+    """(values, indices); params: dim descending stable."""
+    values, indices = torch.sort(ins[0], stable=params["stable"], dim=params["dim"], descending=params["descending"])
+    outs[0].copy_(values)
+    outs[1].copy_(indices)
+
+
+@row("topk")
+def topk(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, Any]) -> None:
+    """(values, indices); params: k dim largest sorted."""
+    values, indices = torch.topk(ins[0], params["k"], params["dim"], params["largest"], params["sorted"])
+    outs[0].copy_(values)
+    outs[1].copy_(indices)

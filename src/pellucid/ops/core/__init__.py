@@ -2,6 +2,8 @@
 
 from . import (  # noqa: F401
     activations,
+    attention,
+    convolution,
     copies,
     creation,
     indexing,
@@ -9,6 +11,9 @@ from . import (  # noqa: F401
     movement,
     normalisation,
     pointwise,
+    pooling,
     reductions,
+    resample,
+    sorting,
     views,
 )

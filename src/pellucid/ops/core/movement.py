@@ -194,7 +194,7 @@ def roll(builder: GraphBuilder, self: Val, shifts: tuple[Size, ...], dims: tuple
         raise WouldRaise(f"roll: shifts={tuple(shifts)} and dims={tuple(dims)} must be of one length")
     for d in dims:
         wrap_dim(d, len(m.shape))
-    return new(m, m.shape)
+    return new(m, m.shape, strides=suggested(builder.env, m.shape, m.strides))
 
 
 @lowering("roll")

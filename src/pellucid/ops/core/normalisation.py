@@ -161,8 +161,8 @@ def native_layer_norm_lower(lx: Lowering, node: Node) -> None:
 def rms_norm(builder: GraphBuilder, self: Val, normalized_shape: tuple[Size, ...], weight: Any, eps: Any) -> TensorMeta:
     """self / sqrt(mean(self^2) + eps) * weight over the last dimensions; eps None: the dtype's epsilon."""
     _check_normalized("rms_norm", self, normalized_shape, weight, None, builder.env)
-    dtype = self.dtype if weight is None else torch.promote_types(self.dtype, weight.dtype)
-    return new(self, self.shape, dtype)
+    m = self.meta
+    return new(m, m.shape, strides=suggested(builder.env, m.shape, m.strides))
 
 
 @lowering("rms_norm")
@@ -172,12 +172,12 @@ def rms_norm_lower(lx: Lowering, node: Node) -> None:
     shape, dtype = out.shape, lx.meta(ref).dtype
     lead = len(shape) - len(normalized_shape)
     acc = math_type(dtype)
-    x, w = source(lx, ref, acc), _optional(lx, weight, math_type(out.dtype))
+    x, w = source(lx, ref, acc), _optional(lx, weight, acc)
     total = fold_temporary(lx, lambda i: call("mul", x(i), x(i)), shape, tuple(range(lead, len(shape))), "sum", acc)
     rstd = _inverse_std(lx, total, numel(shape[lead:]), torch.finfo(acc).eps if eps is None else eps, acc)
 
     def body(*i: Expr) -> Expr:
-        e = cast(call("mul", x(i), Load(rstd, i[:lead])), math_type(out.dtype))
+        e = call("mul", x(i), Load(rstd, i[:lead]))
         return cast(call("mul", e, w(i[lead:])) if w else e, out.dtype)
     lx.map(out, body)
 
