@@ -17,14 +17,16 @@ from torch import fx
 
 from ..guards.sources import name as source_name
 from ..shapes.dim import Dim, Func, Size, Sym
-from .types import Graph, Node, Ref, ScalarMeta, TensorMeta, TorchCall, ValueId
+from ..torchdoor.gradmode import set_grad_enabled
+from .types import Graph, Node, Ref, TensorMeta, TorchCall, ValueId
 
 _FUNCS: dict[str, Callable[..., Any]] = {"floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max}
 
 
 class _Writer:
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, grad: bool):
         self.graph = graph
+        self.initial_grad = self.current_grad = grad
         self.fx = fx.Graph()
         self.env: dict[ValueId, fx.Node] = {}
         self.sizes: dict[Any, fx.Node] = {}
@@ -118,7 +120,14 @@ class _Writer:
         return made
 
     # ---------------------------------------------------------------- calls
+    def grad(self, mode: bool) -> None:
+        """Switch grad mode where the program did between calls."""
+        if mode is not self.current_grad:
+            self.fx.call_function(set_grad_enabled, (mode,))
+            self.current_grad = mode
+
     def call(self, number: int, c: TorchCall) -> None:
+        self.grad(c.global_state[0] if c.global_state else self.initial_grad)
         args, kwargs = self.operand(c.args), self.operand(c.kwargs)
         if c.kind == "method":
             node = self.fx.call_method(c.target, args, kwargs)
@@ -155,17 +164,17 @@ def _holds_ref(outs: Any) -> bool:
 
 
 def to_fx(graph: Graph, name: str = "PellucidGraph") -> fx.GraphModule:
-    """The torch-level view of `graph` as a GraphModule over its inputs, in order; it returns a tuple of the outputs."""
-    w = _Writer(graph)
+    """The torch-level view of `graph` as a GraphModule over its inputs, in order; it returns a tuple of the outputs.
+
+    It is for calls under the current grad mode; where the program switches it in between, so does the module.
+    """
+    w = _Writer(graph, torch.is_grad_enabled())
     w.inputs()
     for number, c in enumerate(graph.calls):
         w.call(number, c)
-    w.fx.output(tuple(w.value(v) for v in graph.outputs))
+    outputs = tuple(w.value(v) for v in graph.outputs)
+    w.grad(w.initial_grad)
+    w.fx.output(outputs)
     module = fx.GraphModule(torch.nn.Module(), w.fx, class_name=name)
     module.graph.lint()
     return module
-
-
-def has_scalars(graph: Graph) -> bool:
-    """Whether some input is a Python number."""
-    return any(isinstance(g.meta, ScalarMeta) for g in graph.inputs)

@@ -82,6 +82,8 @@ def _uses(guards: Sequence[Guard], graph: Graph) -> Counter[Source]:
     for g in guards:
         if g.source is not None:
             visit(g.source)
+        if g.kind == "same":
+            visit(g.expected)
     for d in graph.symbols:
         visit(graph.inputs[d.input].source)
     return uses
@@ -148,6 +150,11 @@ def _overlap(c: CheckText, g: Guard) -> None:
     c.require(f"disjoint([{', '.join(c.load(c.graph.inputs[i].source) for i in g.expected)}])")
 
 
+def _same(c: CheckText, g: Guard) -> None:
+    """The object at `source` is the one at the source that was read first."""
+    c.require(f"{c.load(g.source)} is {c.load(g.expected)}")  # type: ignore[arg-type]
+
+
 def _keys(c: CheckText, g: Guard) -> None:
     c.require(f"keys_hold({c.load(g.source)}, {c.scope.hold(g.expected)})")  # type: ignore[arg-type]
 
@@ -174,6 +181,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "size": _size,
     "overlap": _overlap,
     "global": lambda c, g: c.require(f"current() is {c.scope.hold(g.expected)}"),
+    "same": _same,
     "python": _simple("{e}({v})", literal=False),
 }
 """Guard kind -> writes its condition."""

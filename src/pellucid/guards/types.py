@@ -41,6 +41,7 @@ class Guard:
     kind        expected
     tensor      guards.types.TensorGuard
     type        a class: type(v) is it
+    same        another source: v is the object found there
     is          an object: v is it (None, True, singletons, classes, functions compared by identity)
     equal       a constant: type and value equal (floats by bits, so that 0.0, -0.0 and nan differ)
     int         the pair (sym name, (lo, hi)): an integer that is symbolic in the graph
@@ -49,7 +50,7 @@ class Guard:
     absent      name: the instance dictionary of v has no such entry; missing_key: the dict v has no such key
     has         name: the instance dictionary of v has such an entry
     code        a code object: v.__code__ is it
-    version     process-local class version: type attributes read through v's class are unchanged
+    version     process-local class version: an object with unchanged() -> bool, for the attributes read through v's class
     size        shapes.env.SizeGuard over symbols (source None)
     overlap     tuple of input numbers whose memory must not overlap (source None)
     global      GlobalKey (source None)

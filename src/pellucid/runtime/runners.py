@@ -114,6 +114,7 @@ def replay(graph: Graph, module: Run) -> Run:
     """Run `module` on real tensors as a transaction: inputs it writes to, and generators, are put back on error."""
     written = tuple(m.input for m in graph.mutations)
     random = draws_random(graph)
+    grad = torch.is_grad_enabled()
 
     def run(*inputs: Any) -> Any:
         state = generators.save() if random else None
@@ -121,6 +122,7 @@ def replay(graph: Graph, module: Run) -> Run:
         try:
             return module(*inputs)
         except Exception as e:
+            torch.set_grad_enabled(grad)
             with torch.no_grad():
                 for tensor, before in saved:
                     tensor.detach().copy_(before)
