@@ -1,0 +1,84 @@
+"""The native runner's machine code: written once by the emitters, compiled or loaded once a process."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import time
+from typing import Any
+
+import torch
+
+from ...torchdoor.layout import layout
+from ...torchdoor.symbols import Unavailable, addresses
+from . import jit
+from .emit_arena import KEY, emit_arena
+from .emit_base import Base, emit_helpers
+from .emit_bind import emit_bind
+from .emit_gemm import emit_gemm
+from .emit_run import emit_news, emit_run
+from .emit_steps import emit_interpreter, emit_steps
+
+
+class Program:
+    """Loaded code. `address[name]` for each exported function or variable; `from_disk` and `seconds` say how it came."""
+
+    def __init__(self, linked: jit.Linked, from_disk: bool, seconds: float):
+        self.linked, self.from_disk, self.seconds = linked, from_disk, seconds
+        self.address = linked.address
+
+    def variable(self, name: str, count: int = 1) -> Any:
+        return (ctypes.c_int64 * count).from_address(self.address[name])
+
+
+def write() -> Base:
+    """The module's text, by all emitters in order."""
+    b = Base(layout(), jit.vector_bytes())
+    b.m.global_(KEY)
+    b.m.global_("forked")
+    b.m.global_("types", 4)
+    emit_helpers(b)
+    emit_arena(b)
+    emit_bind(b)
+    emit_news(b)
+    emit_steps(b)
+    emit_gemm(b)
+    emit_interpreter(b)
+    emit_run(b)
+    return b
+
+
+@functools.cache
+def program() -> Program:
+    """The runner, ready to be called. Raises Unavailable with the reason where it cannot be made."""
+    import platform
+
+    if platform.machine() not in ("x86_64", "AMD64") or platform.system() != "Linux":
+        raise Unavailable(f"the native runner is for x86-64 Linux, this is {platform.machine()} {platform.system()}")
+    start = time.perf_counter()
+    module = write().m
+    text = module.text()
+    code, from_disk = jit.cached_object(jit.key_of(text, torch.__version__), lambda: jit.compile_text(text))
+    linked = jit.link(code, addresses(module.imports()), module.exports)
+    made = Program(linked, from_disk, time.perf_counter() - start)
+    _start(made)
+    return made
+
+
+def _start(p: Program) -> None:
+    """Set the module's variables: the arena's thread key, the types, and the mark that a forked child has no pool."""
+    key = ctypes.c_uint32()
+    create = ctypes.CDLL(None).pthread_key_create
+    create.argtypes = [ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p]
+    if create(ctypes.byref(key), p.address["arena_free"]):
+        raise Unavailable("the system has no thread-specific key left")
+    p.variable(KEY)[0] = key.value
+    types = p.variable("types", 4)
+    types[0], types[1] = id(torch.Tensor), id(int)
+    forked = p.variable("forked")
+
+    def child() -> None:
+        forked[0] = 1
+
+    os.register_at_fork(after_in_child=child)
