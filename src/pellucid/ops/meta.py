@@ -73,6 +73,13 @@ def broadcast(env: ShapeEnv, shapes: Iterable[Shape]) -> Shape:
     return out
 
 
+def broadcasts_to(env: ShapeEnv, shape: Shape, target: Shape) -> bool:
+    """Whether a tensor of `shape` can be expanded to `target`."""
+    lead = len(target) - len(shape)
+    return lead >= 0 and all([s == t or s == 1 or env.same(s, t) or env.decide("==", s, 1)
+                              for s, t in zip(shape, target[lead:])])
+
+
 def new(like: Any, shape: Sequence[Size], dtype: torch.dtype | None = None, strides: Shape | None = None) -> TensorMeta:
     """The meta of a new tensor on `like`'s device; contiguous and of `like`'s dtype unless told."""
     shape = tuple(shape)

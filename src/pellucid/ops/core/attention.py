@@ -17,10 +17,10 @@ from ...graph.build import GraphBuilder, Val
 from ...graph.types import Node, TensorMeta
 from ...ir.build import Lowering, call, cast
 from ...ir.types import Expr, Literal, Load, View
-from ...shapes.dim import Size
+from ...shapes.dim import Size, hint
 from ...shapes.env import ShapeEnv
 from ..errors import Unsupported, WouldRaise
-from ..meta import broadcast, new, numel
+from ..meta import broadcast, broadcasts_to, new, numel
 from ..promote import math_type
 from ..registry import lowering, op
 from ..strides import Shape, preserved
@@ -67,13 +67,15 @@ def attention(builder: GraphBuilder, query: Val, key: Val, value: Val, attn_mask
         raise WouldRaise("scaled_dot_product_attention: attn_mask and is_causal cannot both be given")
     if not env.same(q.shape[-1], k.shape[-1]) or not env.same(k.shape[-2], v.shape[-2]):
         raise WouldRaise(f"scaled_dot_product_attention: sizes of query {q.shape}, key {k.shape}, value {v.shape} differ")
+    if scale is None:
+        env.concrete(q.shape[-1])
     lead = _batch(env, q.shape, k.shape, v.shape, enable_gqa)
     if attn_mask is not None:
         m = attn_mask.meta
         if m.dtype not in (torch.bool, q.dtype) and not (q.dtype.is_floating_point and m.dtype is torch.float32):
             raise WouldRaise(f"scaled_dot_product_attention: attn_mask must be bool or {q.dtype}, not {m.dtype}")
         want = lead + (q.shape[-2], k.shape[-2])
-        if broadcast(env, (want, m.shape)) != want:
+        if not broadcasts_to(env, m.shape, want):
             raise WouldRaise(f"scaled_dot_product_attention: attn_mask {m.shape} does not broadcast to {want}")
     shape = lead + (q.shape[-2], v.shape[-1])
     if _fused(env, q, k, v, None if attn_mask is None else attn_mask.meta, enable_gqa):
@@ -105,9 +107,7 @@ def attention_lower(lx: Lowering, node: Node) -> None:
     query, key, value, mask, _, causal, scale, gqa = node.args
     out = lx.out(node)
     q, k, v = lx.view(query), lx.view(key), lx.view(value)
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None and type(q.shape[-1]) is int else scale
-    if factor is None:
-        raise Unsupported("attention over a symbolic head size", "pass scale=, or mark the size static")
+    factor = 1 / math.sqrt(hint(q.shape[-1])) if scale is None else scale
     bias = None if mask is None else _bias(lx, lx.view(mask), out.shape[:-2] + (q.shape[-2], k.shape[-2]), q.dtype)
     metas = [lx.meta(r) for r in (query, key, value)]
     if _fused(ShapeEnv(), *metas, None if mask is None else lx.meta(mask), gqa):

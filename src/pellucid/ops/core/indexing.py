@@ -14,7 +14,7 @@ from ...ir.types import Expr, Load, View
 from ...shapes.dim import Size
 from ...shapes.env import ShapeEnv
 from ..errors import Unsupported, WouldRaise
-from ..meta import broadcast, new, wrap_dim
+from ..meta import broadcast, broadcasts_to, new, wrap_dim
 from ..promote import math_type
 from ..registry import lowering, op
 from ..strides import Shape, contiguous, elementwise, preserved
@@ -294,7 +294,7 @@ def index_put(builder: GraphBuilder, self: Val, indices: tuple[Any, ...], values
     if values.dtype is not m.dtype:
         raise WouldRaise(f"index_put: values must be of self's dtype {m.dtype}, not {values.dtype}")
     shape = _part_shape(m.shape, indices, spread)
-    if values.ndim > len(shape) or broadcast(builder.env, (shape, values.shape)) != shape:
+    if not broadcasts_to(builder.env, values.shape, shape):
         raise WouldRaise(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
     return new(m, m.shape, strides=preserved(builder.env, m.shape, m.strides))
 

@@ -19,7 +19,7 @@ from ...ir.types import Expr, Load, View
 from ...shapes.dim import Size
 from ...shapes.env import prove
 from ..errors import Unsupported, WouldRaise
-from ..meta import new, numel
+from ..meta import broadcasts_to, new, numel
 from ..registry import lowering, op
 from ..strides import Shape, contiguous
 from .copies import copy
@@ -162,9 +162,7 @@ def product_lower(lx: Lowering, node: Node) -> None:
 
 
 def _fits(builder: GraphBuilder, name: str, bias: Val, shape: Shape) -> None:
-    lead = len(shape) - bias.ndim
-    if lead < 0 or not all([s == o or builder.env.decide("==", s, 1) or builder.env.same(s, o)
-                            for s, o in zip(bias.shape, shape[lead:])]):
+    if not broadcasts_to(builder.env, bias.shape, shape):
         raise WouldRaise(f"{name}: shape {bias.shape} does not broadcast to {shape}")
 
 
