@@ -28,11 +28,11 @@ def _regions(code: types.CodeType) -> list[tuple[int, int, int, int, bool]]:
 
 
 def _scan(code: types.CodeType, table: list[Rule], caches: list[int], regions: Any, known: dict[int, Any]
-          ) -> tuple[Reader, list[int], dict[int, int], list[int]]:
+          ) -> tuple[Reader, dict[int, int], list[int]]:
     raw = code.co_code
     n = len(raw)
     d = Reader(code, known)
-    where = [0] * (n // 2 + 1)
+    where = d.where
     ops, args, offsets = d.ops, d.args, d.offsets
     depths: dict[int, int] = {}
     starts = {}
@@ -94,17 +94,17 @@ def _scan(code: types.CodeType, table: list[Rule], caches: list[int], regions: A
         elif op_names[o] == "EXTENDED_ARG":
             ext = arg << 8
     where[n >> 1] = len(ops)
-    return d, where, depths, lost
+    return d, depths, lost
 
 
 def _decode(code: types.CodeType) -> Code:
     regions = _regions(code)
     known: dict[int, Any] = {}
     while True:
-        d, where, depths, lost = _scan(code, TABLE, CACHE_BYTES, regions, known)
+        d, depths, lost = _scan(code, TABLE, CACHE_BYTES, regions, known)
         if not any(i in known for i in lost):      # code that only later code jumps back to is read again
             break
-    args = d.args
+    args, where = d.args, d.where
     for index, target in d.jumps:
         args[index] = where[target >> 1]
     handlers: list[Handler | None] = [None] * len(args)

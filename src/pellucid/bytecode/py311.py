@@ -6,7 +6,15 @@ import operator
 
 from .reader import Reader, Rule, convert, drop, jump, plain, special
 from .rules import (
-    COMMON, COMPARE, call, format_value, is_async, kw_names, load_method, name, push_null_below,
+    COMMON,
+    COMPARE,
+    call,
+    format_value,
+    is_async,
+    kw_names,
+    load_method,
+    name,
+    push_null_below,
 )
 
 PSEUDO: frozenset[str] = frozenset()

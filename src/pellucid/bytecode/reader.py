@@ -58,7 +58,7 @@ class Reader:
     """State of decoding one code object; the version's rules call `emit`, `open_call` and `call`."""
 
     __slots__ = ("consts", "names", "ops", "args", "offsets", "at", "depth", "open", "alive", "known", "jumps",
-                 "keywords", "unsupported", "end", "previous")
+                 "keywords", "unsupported", "end", "where")
 
     def __init__(self, code: types.CodeType, known: dict[int, tuple[int, Any]]) -> None:
         self.consts, self.names = code.co_consts, code.co_names
@@ -67,7 +67,9 @@ class Reader:
         self.offsets: list[int] = []
         self.jumps: list[tuple[int, int]] = []
         self.unsupported: list[tuple[int, str, str]] = []
-        self.at, self.end, self.previous = 0, 0, -1
+        self.at, self.end = 0, 0
+        self.where = [0] * (len(code.co_code) // 2 + 1)
+        """Index of the canonical instruction by raw offset / 2."""
         self.depth = 0
         self.open: Any = None
         """Calls whose callable has a NULL or method pair: (depth of the callable, is a method, outer ones)."""
@@ -94,6 +96,16 @@ class Reader:
             self.known.setdefault(target, (self.depth + e[1] - e[0], self.open))
         self.jumps.append((len(self.ops), target))
         self.emit(op, target)
+
+    def take_const(self) -> Any:
+        """Take back the LOAD_CONST just emitted and return its constant."""
+        if self.ops[-1] != "LOAD_CONST":
+            raise ValueError(f"offset {self.at}: a LOAD_CONST was expected before this instruction")
+        self.ops.pop()
+        self.offsets.pop()
+        self.depth -= 1
+        self.where[self.at >> 1] -= 1
+        return self.args.pop()
 
     def open_call(self, depth: int, method: bool = False) -> None:
         self.open = (depth, method, self.open)

@@ -59,7 +59,8 @@ def bind(dom: Domain, f: Frame | None, code: Code, function: Value, args: list[V
         missing = [slots[i] for i in range(k, min(n, first)) if out[i] is UNBOUND]
         if missing:
             s = "s" if len(missing) > 1 else ""
-            dom.error(f, TypeError, f"{name}() missing {len(missing)} required positional argument{s}: {_names(missing)}")
+            dom.error(f, TypeError,
+                      f"{name}() missing {len(missing)} required positional argument{s}: {_names(missing)}")
         for i in range(max(k, first), n):
             if out[i] is UNBOUND:
                 out[i] = dom.default(function, i - first)
@@ -92,6 +93,7 @@ def _too_many(dom: Domain, f: Frame | None, code: Code, function: Value, name: s
     kw = sum(out[i] is not UNBOUND for i in range(n, n + code.kwonly))
     and_kw = ""
     if kw:
-        and_kw = f" positional argument{'s' if given != 1 else ''} (and {kw} keyword-only argument{'s' if kw != 1 else ''})"
+        s1, s2 = "s" if given != 1 else "", "s" if kw != 1 else ""
+        and_kw = f" positional argument{s1} (and {kw} keyword-only argument{s2})"
     were = "was" if given == 1 and not kw else "were"
     dom.error(f, TypeError, f"{name}() takes {takes} positional argument{plural} but {given}{and_kw} {were} given")

@@ -201,6 +201,10 @@ class Domain(Protocol):
         """The value for an error that reached the machine, its __context__ set from `executor.handled(f)`. Raise it
         again if it is not the program's (a bug, or a signal that stops capture)."""
 
+    def trace(self, f: Frame, exc: Value) -> None:
+        """exc passes f (instruction `f.index - 1`): a line of its traceback. Called for each frame on the way, also
+        for the one that handles it; not where it is raised again."""
+
     def uncaught(self, exc: Value) -> BaseException:
         """What `Machine.run` raises when exc leaves the lowest frame."""
 
@@ -211,7 +215,8 @@ class Domain(Protocol):
         """For messages."""
 
     def raise_(self, f: Frame, exc: Value, cause: Value) -> Frame | None:
-        """`raise exc from cause`, each UNBOUND where not given (both: raise the handled exception again). Raises; or
+        """`raise exc from cause`, each UNBOUND where not given (both: raise the handled exception again). Raises
+        (`Escaped` if the exception is not to be traced in f once more); or
         returns the frame that makes the exception, whose result takes exc's place."""
 
     def exc_matches(self, f: Frame, exc: Value, kind: Value) -> Entered: ...

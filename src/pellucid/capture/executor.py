@@ -62,6 +62,7 @@ def link(f: Frame, pop: int, entered: Frame, then: Then | None = None) -> Frame:
     if pop:
         del f.stack[-pop:]
     entered.back = f
+    entered.depth = f.depth + 1
     if then is not None:
         entered.then = after(entered.then, then)
     return entered
@@ -142,12 +143,12 @@ class Machine:
 
         Raises what `domain.uncaught` gives for an exception that leaves the lowest frame.
         """
-        ticks, dom = self._ticks, self.domain
+        ticks, dom, traced = self._ticks, self.domain, False
         while True:
             try:
                 if raising is not None:
                     exc, raising = raising, None
-                    f = self.unwind(f, exc)
+                    f = self.unwind(f, exc, traced)
                 for _ in ticks:
                     index = f.index
                     f.index = index + 1
@@ -168,7 +169,8 @@ class Machine:
             except BaseException as e:
                 error = e
             # outside of the except blocks, so that CPython adds no context of its own
-            raising = error.value if type(error) is Escaped else dom.caught(f, error)
+            traced = type(error) is Escaped
+            raising = error.value if traced else dom.caught(f, error)
             error = None  # type: ignore[assignment]
         raise dom.uncaught(leaving)
 
@@ -184,9 +186,13 @@ class Machine:
             return outcome.frame
         return outcome
 
-    def unwind(self, f: Frame, exc: Value) -> Frame:
-        """The frame that handles exc, standing at its handler; _Uncaught if there is none."""
+    def unwind(self, f: Frame, exc: Value, traced: bool = False) -> Frame:
+        """The frame that handles exc, standing at its handler; _Uncaught if there is none. `traced`: exc was raised
+        again, and knows f already."""
         while True:
+            if not traced:
+                self.domain.trace(f, exc)
+            traced = False
             region = f.code.instrs[f.index - 1].handler if f.index else None
             if region is not None:
                 del f.stack[region.depth :]
@@ -239,6 +245,8 @@ def return_value(m: Machine, f: Frame, value: Value) -> Frame:
     if below is None:
         if generator is not None:
             generator.state = "done"
+        if then is not None and then.kind == "init":
+            value = then.detail
         raise Finished("return", value)
     if generator is None:
         if then is None:
@@ -306,11 +314,20 @@ def throw(m: Machine, below: Frame | None, generator: Generator, exc: Value, the
     raise there (None: nothing). A `yield from` passes it on to its receiver."""
     f = generator.frame
     f.back, f.then, generator.state = below, then, "running"
+    f.depth = below.depth + 1 if below is not None else 0
     instr = f.code.instrs[f.index - 1]
-    if instr.op != "YIELD_VALUE" or instr.arg is None:
-        return f, exc
-    receiver = m.domain.throw_into(f, f.stack[-1], exc)
+    receiver = None
+    if instr.op == "YIELD_VALUE" and instr.arg is not None:
+        try:
+            receiver = m.domain.throw_into(f, f.stack[-1], exc)
+        except Stop:
+            raise
+        except Escaped as e:
+            exc = e.value
+        except BaseException as e:
+            exc = m.domain.caught(f, e)
     if receiver is None:
+        f.stack.append(UNBOUND)     # the place of the value that a resumed yield gives; a handler may count on it
         return f, exc
     if isinstance(receiver, Generator):
         return throw(m, f, receiver, exc, SENDING)

@@ -71,7 +71,7 @@ class Frame:
     """
 
     __slots__ = ("code", "program", "function", "globals", "builtins", "index", "locals", "stack", "handled", "then",
-                 "back", "generator", "namespace", "extra")
+                 "back", "depth", "generator", "namespace", "extra")
 
     def __init__(self, code: Code, program: list[Any], function: Any, globals: Any, builtins: Any, locals: list[Any],
                  then: Then | None = None, namespace: Any = None) -> None:
@@ -83,6 +83,8 @@ class Frame:
         self.handled: Any = None
         self.then = then
         self.back: Frame | None = None
+        self.depth = 0
+        """Number of frames below, for the recursion limit."""
         self.generator: Generator | None = None
         self.namespace = namespace
         self.extra: Any = None
@@ -135,6 +137,7 @@ def thaw(frozen: Sequence[FrozenFrame]) -> Frame:
     for x in frozen:
         f = Frame(x.code, program(x.code), x.function, x.globals, x.builtins, list(x.locals), x.then, x.namespace)
         f.index, f.stack, f.handled, f.extra, f.back = x.index, list(x.stack), x.handled, x.extra, back
+        f.depth = 0 if back is None else back.depth + 1
         if x.generator is not None:
             f.generator = x.generator
             x.generator.frame = f

@@ -79,8 +79,8 @@ def INTRINSIC(m: Machine, f: Frame, arg: tuple[str, int]) -> None:
 
 def UNSUPPORTED(m: Machine, f: Frame, arg: tuple[str, str]) -> None:
     opcode, reason = arg
-    raise NotImplementedError(f"{opcode} in {f.code.qualname} ({f.code.file}:{f.code.line(f.index - 1)}): {reason}; call "
-                              "this function natively")
+    where = f"{f.code.qualname} ({f.code.file}:{f.code.line(f.index - 1)})"
+    raise NotImplementedError(f"{opcode} in {where}: {reason}; call this function natively")
 
 
 HANDLERS = {h.__name__: h for h in (

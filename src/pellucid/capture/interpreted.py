@@ -1,0 +1,96 @@
+"""Generators whose frames are the machine's, as objects that native code can use too."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as AbstractGenerator
+from typing import Any
+
+from . import native
+from .domain import Domain
+from .executor import Machine, Returned, Yielded, resume, throw
+from .frames import UNBOUND, Frame, Generator
+
+GLOBALS = globals()
+"""Functions of this module are the machine's own, never interpreted by itself."""
+
+
+def enter(record: Generator, value: Any) -> Frame:
+    """The generator's frame, ready to go on with `value` sent into it; the errors of CPython's send."""
+    if record.state == "running":
+        raise ValueError("generator already executing")
+    if record.state == "created":
+        if value is not None:
+            raise TypeError("can't send non-None value to a just-started generator")
+        return resume(record, UNBOUND)
+    return resume(record, value)
+
+
+class InterpretedGenerator:
+    """A generator whose frame is the machine's. Native code that resumes it starts a machine of its own."""
+
+    __slots__ = ("domain", "record", "__weakref__")
+
+    def __init__(self, domain: Domain, record: Generator) -> None:
+        self.domain, self.record = domain, record
+
+    def __iter__(self) -> InterpretedGenerator:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def send(self, value: Any) -> Any:
+        if self.record.state == "done":
+            raise StopIteration
+        f = enter(self.record, value)
+        f.back, f.depth = None, 0
+        return self._outcome(Machine(self.domain), f, None)
+
+    def throw(self, kind: Any, value: Any = None, tb: Any = None) -> Any:
+        exc = native.thrown(kind, value, tb)
+        if self.record.state == "done":
+            raise exc
+        if self.record.state == "running":
+            raise ValueError("generator already executing")
+        m = Machine(self.domain)
+        return self._outcome(m, *throw(m, None, self.record, exc, None))
+
+    def _outcome(self, m: Machine, f: Frame, raising: Any) -> Any:
+        outcome = m.run(f, raising)
+        if type(outcome) is Yielded:
+            return outcome.value
+        assert type(outcome) is Returned, outcome
+        raise StopIteration() if outcome.value is None else StopIteration(outcome.value)
+
+    def close(self) -> Any:
+        if self.record.state == "created":
+            self.record.state = "done"
+        if self.record.state == "done":
+            return None
+        try:
+            self.throw(GeneratorExit())
+        except GeneratorExit:
+            return None
+        except StopIteration as e:
+            return e.value if native.CLOSE_RETURNS else None
+        raise RuntimeError("generator ignored GeneratorExit")
+
+    def __del__(self) -> None:
+        if self.record.state == "suspended":
+            self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__name__", "__qualname__"):
+            return getattr(self.record.frame.code, name.strip("_"))
+        raise AttributeError(f"'generator' object has no attribute '{name}'")
+
+    @property
+    def gi_running(self) -> bool:
+        return self.record.state == "running"
+
+    @property
+    def gi_code(self) -> Any:
+        return self.record.frame.code.original
+
+
+AbstractGenerator.register(InterpretedGenerator)
