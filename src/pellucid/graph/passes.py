@@ -93,6 +93,6 @@ def _rename(a: Any, merged: dict[ValueId, ValueId]) -> Any:
     return a
 
 
-def optimise(graph: Graph) -> Graph:
+def run_passes(graph: Graph) -> Graph:
     """The passes that every graph goes through before it is lowered."""
     return dead_code(common_subexpressions(graph))

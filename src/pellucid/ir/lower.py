@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..graph.passes import optimise
+from ..graph.passes import dead_code
 from ..graph.types import Graph, Ref
 from .build import Lowering
 from .types import Program
@@ -13,11 +13,10 @@ from .types import Program
 def lower(graph: Graph) -> Program:
     """The loop program of a graph. `Program.outputs` are the graph's outputs, then the value of each mutation.
 
-    Runs the graph passes first (common subexpressions; nodes that nothing needs, except those that can raise, draw
-    random numbers or run Python). Raises
+    Nodes that nothing needs are left out, except those that can raise, draw random numbers or run Python. Raises
     NotImplementedError naming the operator where the catalogue has no lowering for it.
     """
-    graph = optimise(graph)
+    graph = dead_code(graph)
     lx = Lowering(graph)
     for node in graph.nodes:
         lx.node(node)

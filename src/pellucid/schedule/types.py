@@ -7,9 +7,9 @@ from typing import Union
 
 import torch
 
+from ..graph.types import SymbolDef
 from ..ir.types import Buffer, BufferId, Extern, Kernel
 from ..shapes.dim import Size
-from ..graph.types import SymbolDef
 from ..shapes.env import SizeGuard
 
 

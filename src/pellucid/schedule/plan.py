@@ -1,0 +1,86 @@
+"""Program to plan: inline, group, print kernels, hand out outputs, place memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..graph.types import Graph
+from ..ir.types import Buffer, BufferId, Program
+from .emit import Emitter
+from .group import group_works
+from .inline import inline
+from .memory import plan_memory, touched
+from .nest import Group, NestBuilder
+from .outputs import hand_out
+from .printer import Emitted, Printer
+from .types import ExternStep, KernelStep, Plan, Step
+from .work import Work, Works
+
+OWN_STORAGE = ("opaque",)
+"""Extern kinds that may keep their operands: these never lie in the arena."""
+
+
+def schedule(program: Program, graph: Graph) -> Plan:
+    """The plan that runs a lowered graph. `program.outputs` must name the graph's outputs, then its mutations' values."""
+    handed = hand_out(program, graph)
+    works = Works(program)
+    keep = {*handed.owners, *(c.buffer for c in handed.commits)}
+    inline(works, keep)
+    groups, not_fused = group_works(works, keep)
+    steps = [_step(works, g, keep) for g in groups]
+    buffers = _spaces(works, steps, handed.owners)
+    places, total = plan_memory(steps, buffers, {c.buffer for c in handed.commits})
+    used: set[BufferId] = {b for s in steps for bs in touched(s) for b in bs}
+    used.update(keep)
+    kept = tuple([b for b in buffers.values() if b.id in used or b.space == "input"])
+    steps = [_with_buffers(s, buffers) for s in steps]
+    return Plan(kept, tuple(steps), places, total, handed.outputs, handed.commits, graph.symbols,
+                not_fused=not_fused)
+
+
+def _step(works: Works, group: Group, keep: set[BufferId]) -> Step:
+    w = group.members[0]
+    if w.kind == "extern":
+        return ExternStep(w.extern, can_raise=w.extern.can_raise)
+    made = emit(works, group, keep)
+    return KernelStep(made.kernel, made.extent, made.grain, can_raise=made.kernel.can_raise)
+
+
+def emit(works: Works, group: Group, keep: set[BufferId]) -> Emitted:
+    """The kernel of a group of loops."""
+    origins = tuple(dict.fromkeys([w.origin for w in group.members]))
+    first = group.members[0]
+    if first.kind == "scan":
+        return Printer(works, origins).scan(first)
+    if first.kind == "scatter":
+        return Printer(works, origins).scatter(first)
+    inside = {w.number for w in group.members}
+    stored = {w.out.buffer for w in group.members if _needed(works, w, inside, keep)}
+    nest = NestBuilder(works, group, stored).build()
+    return Emitter(works, nest, origins).emit()
+
+
+def _needed(works: Works, w: Work, inside: set[int], keep: set[BufferId]) -> bool:
+    """Whether a member's buffer must exist: something outside the group reads it, or it is handed out."""
+    b = w.out.buffer
+    return b in keep or len(works.writers[b]) > 1 or any(r.number not in inside for r in works.readers.get(b, ()))
+
+
+def _spaces(works: Works, steps: list[Step], owners: dict[BufferId, int]) -> dict[BufferId, Buffer]:
+    """Buffers with their final spaces: outputs own their storage, and so does what an opaque operation may keep."""
+    buffers = dict(works.buffers)
+    for s in steps:
+        if type(s) is ExternStep and s.extern.kind in OWN_STORAGE:
+            for v in (*s.extern.ins, *s.extern.outs):
+                if buffers[v.buffer].space == "arena":
+                    buffers[v.buffer] = replace(buffers[v.buffer], space="output")
+    for b, k in owners.items():
+        buffers[b] = replace(buffers[b], space="output", index=k)
+    return buffers
+
+
+def _with_buffers(step: Step, buffers: dict[BufferId, Buffer]) -> Step:
+    if type(step) is not KernelStep:
+        return step
+    k = step.kernel
+    return replace(step, kernel=replace(k, buffers=tuple([buffers[b.id] for b in k.buffers])))

@@ -1,0 +1,293 @@
+"""Expressions built once each: structurally equal ones are the same object, with their axes, cost and loads known.
+
+Everything the scheduler does with an expression (is it equal to that one, which axes does it need, is it cheap) is then
+a look-up by identity. Loads at affine addresses are put in normal form on the way: a view with one dimension an axis,
+in order of axis ids, so that two ways of naming one element become one object.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..ir.affine import Affine, address
+from ..ir.types import Axis, BufferId, Call, Expr, Index, Literal, Load, SizeOf, Var, View
+from ..shapes.dim import Dim, Size
+from .cost import GATHER_COST, LOAD_COST, SCALAR_COST
+
+INT = torch.int64
+NONE: frozenset[int] = frozenset()
+
+
+class Info:
+    """Facts of a pooled expression. `axes`: ids of the axes it depends on; `vars`: ids of the variables it names;
+    `cost`: of computing it once, shared parts counted at each use; `loads`: number of distinct varying loads (at
+    most); `checks`: it can raise; `normal`: a load in normal form."""
+
+    __slots__ = ("axes", "cost", "loads", "checks", "normal", "vars")
+
+    def __init__(self, axes: frozenset[int], cost: int, loads: int, checks: bool, normal: bool = False,
+                 vars: frozenset[int] = NONE):
+        self.axes, self.cost, self.loads, self.checks, self.normal, self.vars = axes, cost, loads, checks, normal, vars
+
+
+class Pool:
+    """A table of expressions. All expressions handed to its methods as parts must come from it."""
+
+    def __init__(self) -> None:
+        self.table: dict[Any, Expr] = {}
+        self.info: dict[int, Info] = {}
+        self.zero = self.literal(0, INT)
+
+    # ---------------------------------------------------------------- leaves
+    def literal(self, value: Any, dtype: torch.dtype) -> Literal:
+        exact = (value, math.copysign(1.0, value)) if type(value) is float and value == 0 else value
+        key = (type(value), "nan" if value != value else exact, dtype)
+        return self._leaf(key, Literal, (value, dtype), NONE)
+
+    def size(self, size: Size) -> Expr:
+        return self._leaf((SizeOf, size), SizeOf, (size,), NONE) if type(size) is Dim else self.literal(size, INT)
+
+    def index(self, axis: Axis) -> Index:
+        return self._leaf((Index, axis.id), Index, (axis,), frozenset((axis.id,)))
+
+    def var(self, number: int, dtype: torch.dtype, axes: frozenset[int] = NONE) -> Var:
+        key = (Var, number)
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = Var(number, dtype)
+            self.info[id(found)] = Info(axes, 0, 0, False, vars=frozenset((number,)))
+        return found
+
+    def _leaf(self, key: Any, kind: type, args: tuple[Any, ...], axes: frozenset[int]) -> Any:
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = kind(*args)
+            self.info[id(found)] = Info(axes, 0, 0, False)
+        return found
+
+    # ---------------------------------------------------------------- inner nodes
+    def call(self, fn: str, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr:
+        """The call, simplified where a rule of SIMPLIFY applies."""
+        key = (fn, dtype, *[id(a) for a in args])
+        found = self.table.get(key)
+        if found is not None:
+            return found
+        rule = SIMPLIFY.get(fn)
+        simple = rule(self, args, dtype) if rule is not None else None
+        if simple is None:
+            simple = Call(fn, args, dtype)
+            infos = [self.info[id(a)] for a in args]
+            self.info[id(simple)] = _union(infos, SCALAR_COST.get(fn, 1), 0, fn == "check_index")
+        self.table[key] = simple
+        return simple
+
+    def load(self, view: View, index: tuple[Expr, ...], mask: Expr | None = None, other: Literal | None = None) -> Load:
+        if mask is not None and type(mask) is Literal:
+            if not mask.value:
+                return self.literal(other.value, other.dtype)  # type: ignore[union-attr, return-value]
+            mask = None
+        if mask is None:
+            form = address(view, index)
+            if form is not None:
+                return self.normal_load(view.buffer, view.dtype, form)
+        key = (Load, view, *[id(i) for i in index], id(mask))
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = Load(view, index, mask, other if mask is not None else None)
+            infos = [self.info[id(i)] for i in index]
+            affine = all(type(i) is Index or not self.info[id(i)].loads for i in index)
+            if mask is not None:
+                infos.append(self.info[id(mask)])
+            self.info[id(found)] = _union(infos, LOAD_COST if affine else GATHER_COST, 1, False)
+        return found
+
+    def normal_load(self, buffer: BufferId, dtype: torch.dtype, form: Affine) -> Load:
+        """The load at an affine address of a buffer, its view having one dimension an axis."""
+        terms = sorted(form.terms, key=_by_axis) if len(form.terms) > 1 else form.terms
+        key = (Load, buffer, dtype, form.const, tuple([(a.id, c) for a, c in terms]))
+        found = self.table.get(key)
+        if found is None:
+            view = View(buffer, dtype, tuple([a.size for a, _ in terms]), tuple([c for _, c in terms]), form.const)
+            found = Load(view, tuple([self.index(a) for a, _ in terms]))
+            self.table[key] = found
+            axes = frozenset([a.id for a, _ in terms])
+            self.info[id(found)] = Info(axes, LOAD_COST, 1 if axes else 0, False, True)
+        return found
+
+    # ---------------------------------------------------------------- from elsewhere
+    def intern(self, e: Expr, memo: dict[int, Expr], rename: dict[int, Expr] | None = None,
+               on_load: Callable[[Load], Expr | None] | None = None) -> Expr:
+        """The pool's equal of an expression made anywhere. `rename` replaces axes by id; `on_load` may replace loads
+        (it is given the pooled load). `memo` is by identity of the given expressions, which the caller keeps alive."""
+        found = memo.get(id(e))
+        if found is not None:
+            return found
+        t = type(e)
+        if t is Call:
+            new = self.call(e.fn, tuple([self.intern(a, memo, rename, on_load) for a in e.args]), e.dtype)
+        elif t is Index:
+            new = rename.get(e.axis.id) if rename is not None else None
+            if new is None:
+                new = self.index(e.axis)
+        elif t is Load:
+            index = tuple([self.intern(i, memo, rename, on_load) for i in e.index])
+            mask = None if e.mask is None else self.intern(e.mask, memo, rename, on_load)
+            new = self.load(e.view, index, mask, e.other)
+            if on_load is not None and type(new) is Load:
+                replaced = on_load(new)
+                new = new if replaced is None else replaced
+        elif t is Literal:
+            new = self.literal(e.value, e.dtype)
+        elif t is SizeOf:
+            new = self.size(e.size)
+        else:
+            new = e
+        memo[id(e)] = new
+        return new
+
+    def loads_of(self, roots: Sequence[Expr]) -> list[Load]:
+        """The distinct loads below the roots, those inside indices and masks included."""
+        found: list[Load] = []
+        seen: set[int] = set()
+        stack = list(roots)
+        while stack:
+            e = stack.pop()
+            t = type(e)
+            if t is Call:
+                if id(e) not in seen:
+                    seen.add(id(e))
+                    stack.extend(e.args)
+            elif t is Load:
+                if id(e) not in seen:
+                    seen.add(id(e))
+                    found.append(e)
+                    if not self.info[id(e)].normal:
+                        stack.extend(e.index)
+                        if e.mask is not None:
+                            stack.append(e.mask)
+        return found
+
+
+def _by_axis(term: tuple[Axis, Size]) -> int:
+    return term[0].id
+
+
+def _union(infos: list[Info], cost: int, loads: int, checks: bool) -> Info:
+    if len(infos) == 1:
+        i = infos[0]
+        return Info(i.axes, i.cost + cost, i.loads + loads, checks or i.checks, False, i.vars)
+    axes, names = NONE, NONE
+    for i in infos:
+        axes = axes | i.axes if i.axes else axes
+        names = names | i.vars if i.vars else names
+        cost += i.cost
+        loads += i.loads
+        checks = checks or i.checks
+    return Info(axes, cost, loads, checks, False, names)
+
+
+# ------------------------------------------------------------------ rules that keep every bit of the result
+def _number(e: Expr) -> Any:
+    return e.value if type(e) is Literal else None
+
+
+
+def _add(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    if dtype != INT:
+        return None
+    a, b = _number(args[0]), _number(args[1])
+    if a is not None and b is not None:
+        return p.literal(_wrap(a + b), dtype)
+    return args[1] if a == 0 and a is not None else args[0] if b == 0 and b is not None else None
+
+
+def _sub(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    a, b = _number(args[0]), _number(args[1])
+    if b == 0 and b is not None and (not dtype.is_floating_point or math.copysign(1.0, b) > 0):
+        return args[0]  # x - 0.0 is x, also for x = -0.0
+    return p.literal(_wrap(a - b), dtype) if dtype == INT and a is not None and b is not None else None
+
+
+def _mul(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    a, b = _number(args[0]), _number(args[1])
+    if b == 1 and b is not None and dtype != torch.bool:
+        return args[0]
+    if a == 1 and a is not None and dtype != torch.bool:
+        return args[1]
+    if dtype != INT:
+        return None
+    if a is not None and b is not None:
+        return p.literal(_wrap(a * b), dtype)
+    return p.zero if (a == 0 and a is not None) or (b == 0 and b is not None) else None
+
+
+def _div(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    return args[0] if _number(args[1]) == 1 else None
+
+
+def _cast(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    e = args[0]
+    if e.dtype == dtype:
+        return e
+    if type(e) is Literal and not e.dtype.is_complex and not dtype.is_complex:
+        if dtype == torch.bool:
+            return p.literal(bool(e.value), dtype)
+        if dtype.is_floating_point:
+            value = float(torch.tensor(e.value, dtype=e.dtype).to(dtype))
+            return p.literal(value, dtype)
+        if not e.dtype.is_floating_point:
+            return p.literal(int(torch.tensor(e.value, dtype=e.dtype).to(dtype)), dtype)
+    return None
+
+
+def _where(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    c = _number(args[0])
+    if c is not None:
+        return args[1] if c else args[2]
+    return args[1] if args[1] is args[2] else None
+
+
+def _and(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    if dtype != torch.bool:
+        return None
+    a, b = _number(args[0]), _number(args[1])
+    if a is False or b is False:
+        return p.literal(False, dtype)
+    return args[1] if a is True else args[0] if b is True or args[0] is args[1] else None
+
+
+def _or(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    if dtype != torch.bool:
+        return None
+    a, b = _number(args[0]), _number(args[1])
+    if a is True or b is True:
+        return p.literal(True, dtype)
+    return args[1] if a is False else args[0] if b is False or args[0] is args[1] else None
+
+
+def _not(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    v = _number(args[0])
+    return p.literal(not v, dtype) if dtype == torch.bool and v is not None else None
+
+
+def _compare(holds: Callable[[Any, Any], bool]) -> Callable[..., Expr | None]:
+    def rule(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+        a, b = _number(args[0]), _number(args[1])
+        exact = a is not None and b is not None and type(a) is not float and type(b) is not float
+        return p.literal(holds(a, b), torch.bool) if exact else None
+    return rule
+
+
+def _wrap(v: int) -> int:
+    return (v + 2**63) % 2**64 - 2**63
+
+
+SIMPLIFY: dict[str, Callable[[Pool, tuple[Expr, ...], torch.dtype], Expr | None]] = {
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "cast": _cast, "where": _where, "and": _and, "or": _or,
+    "not": _not, "eq": _compare(lambda a, b: a == b), "ne": _compare(lambda a, b: a != b),
+    "lt": _compare(lambda a, b: a < b), "le": _compare(lambda a, b: a <= b),
+    "gt": _compare(lambda a, b: a > b), "ge": _compare(lambda a, b: a >= b)}
