@@ -96,7 +96,7 @@ class Expanded:
             if g.role == "constant":
                 data.append(g.source.obj)
             else:
-                data.append(self.tensors[k].clone() if self.tensors[k]._is_view() else self.tensors[k])
+                data.append(self.tensors[k])
                 k += 1
         outs = run_program(lower(graph), data, self.values())
         return outs[:len(vals)], outs[len(vals):len(vals) + len(after)]

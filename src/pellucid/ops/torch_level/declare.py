@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,7 @@ RESULT_FIELDS: dict[str, tuple[str, ...]] = {}
 """Name of a torch function that returns a named tuple -> its fields; expansions return plain tuples."""
 
 _SPACES = {"F": torch.nn.functional, "special": torch.special, "linalg": torch.linalg, "op": operator, "torch": torch,
-           "Tensor": torch.Tensor}
+           "Tensor": torch.Tensor, "py": builtins}
 
 
 def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:

@@ -55,7 +55,11 @@ def _is_whole(k: slice) -> bool:
 
 
 def _views(b: GraphBuilder, x: Val, key: Any) -> tuple[Val, list[Val | None]]:
-    """Apply the view parts of a key; returns the view and one entry a dimension of it: an index tensor or None."""
+    """Apply the view parts of a key; returns the view and one entry a dimension of it: an index tensor or None.
+
+    Eager reads the value of a 0-d index tensor and selects by it before it indexes by the others. That is the same as
+    indexing by all of them, unless the others do not stand together with it.
+    """
     indices: list[Val | None] = []
     dim = 0
     for k in _key_parts(b, x, key):
@@ -77,6 +81,9 @@ def _views(b: GraphBuilder, x: Val, key: Any) -> tuple[Val, list[Val | None]]:
             x = b.emit("select", x, dim, wrap_index(b, _integer(k), x.meta.shape[dim]))
             continue
         dim += 1
+    places = [i for i, k in enumerate(indices) if k is not None]
+    if len({indices[i].ndim == 0 for i in places}) > 1 and places[-1] - places[0] + 1 != len(places):  # type: ignore[union-attr]
+        raise Unsupported("an index of 0-d and other tensors with slices between them", "index in two steps")
     return x, indices
 
 
@@ -92,10 +99,11 @@ def _integer(k: Any) -> Size:
 def getitem(b: GraphBuilder, input: Val, key: Any) -> Val:
     """Views for ints, slices, None and Ellipsis; a copy through the core operator `index` once a tensor takes part."""
     x = need_tensor(input)
-    if type(key) is Val and not key.ndim and key.meta.dtype in _INTS and x.ndim == 0:
-        raise WouldRaise("invalid index of a 0-dim tensor")
     y, indices = _views(b, x, key)
     if indices:
+        if all(i is None or not i.ndim for i in indices):
+            raise Unsupported("a 0-d tensor as an index makes a view that depends on its value",
+                              "index with a Python integer, or with a 1-d tensor")
         return take(b, y, indices)
     return b.emit("alias", y) if y is x else y
 
@@ -133,7 +141,12 @@ def setitem(b: GraphBuilder, input: Val, key: Any, value: Any) -> None:
         return
     if type(value) is Val:
         check_overlap(b, x, value)
-    value = cast(b, value, y.meta.dtype) if type(value) is Val else b.emit("full", (), value, y.meta.dtype)
+        if value.meta.dtype is not y.meta.dtype:
+            raise WouldRaise("index put requires the source and destination dtypes to match")
+    elif not isinstance(value, (int, float, bool)) and type(value) is not Dim:
+        raise WouldRaise(f"can't assign a {type(value).__name__} to a tensor")
+    else:
+        value = b.emit("full", (), value, y.meta.dtype)
     store(b, y, put(b, y, indices, value, False))
 
 

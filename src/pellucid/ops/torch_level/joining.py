@@ -301,8 +301,6 @@ def meshgrid(b: GraphBuilder, *tensors: Any, indexing: str | None = None) -> tup
     grids = [b.emit("expand", b.emit("view", t, tuple(shape[i] if j == i else 1 for j in range(len(ts)))), shape)
              for i, t in enumerate(ts)]
     if swap:
-        order = (1, 0, *range(2, len(ts)))
-        grids = [b.emit("permute", g, order) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -338,7 +336,7 @@ def diag_embed(b: GraphBuilder, input: Val, offset: int = 0, dim1: int = -2, dim
     wide = b.emit("pad", x, (o, 0) if o > 0 else (0, -o), "constant", 0)
     side = n + abs(o)
     rows, cols = b.emit("unsqueeze", _vector(b, side), 1), _vector(b, side)
-    at = b.emit("unsqueeze", wide, x.ndim - 1 if o > 0 else x.ndim)
+    at = b.emit("unsqueeze", wide, x.ndim - 1)
     return b.emit("where", b.emit("eq", b.emit("add", rows, o), cols), at, b.emit("full", (), 0, x.meta.dtype))
 
 

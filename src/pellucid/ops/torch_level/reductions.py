@@ -80,7 +80,7 @@ def _extreme(name: str, core: str, along: str, pair: str) -> None:
             return builder.emit(core, x, tuple(range(x.ndim)), False)
         if type(other) is Val:
             return builder.emit(pair, x, other)
-        keepdim = args[1] if len(args) > 1 else _keep(False, kwargs)
+        keepdim = bool(args[1]) if len(args) > 1 else _keep(kwargs.get("keepdim", False), kwargs)
         return builder.emit(along, x, wrap_dim(other, x.ndim), keepdim)
     expansion(core)(over_dims)
     expansion(name)(best)
@@ -146,7 +146,7 @@ def _variance_args(x: Val, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     dim = kwargs.pop("axis", kwargs.pop("dim", None))
     correction: Any = kwargs.pop("correction", None)
     unbiased = kwargs.pop("unbiased", None)
-    keepdim = _keep(False, kwargs)
+    keepdim = _keep(kwargs.pop("keepdim", False), kwargs)
     if args and isinstance(args[0], bool):
         unbiased = args.pop(0)
     elif args:
