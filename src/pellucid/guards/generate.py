@@ -10,6 +10,7 @@ from typing import Any
 
 from ..graph.types import Graph
 from ..shapes.env import SizeGuard
+from ..torchdoor.tensorchecks import native_check
 from ..torchdoor.tensors import dispatch_keys
 from . import evaluate, globalkey
 from .sources import HELPERS, TextScope, text
@@ -94,25 +95,28 @@ def _tensor(c: CheckText, g: Guard) -> None:
     e: TensorGuard = g.expected
     v = c.local(g.source)  # type: ignore[arg-type]
     hold = c.scope.hold
-    parts = [f"type({v}) is {hold(e.tensor_type)}", f"{v}.dtype is {hold(e.dtype)}", f"{v}.device == {hold(e.device)}"]
     n = len(e.shape)
-    if None not in e.shape:
-        parts.append(f"{v}.shape == {tuple(e.shape)}")
+    native = native_check(e.tensor_type, e.dtype, e.device, e.shape, e.strides, bool(e.requires_grad), e.dispatch_keys)
+    if native is not None:
+        parts = [f"{hold(native)}({v})"]
     else:
-        parts.append(f"len(t := {v}.shape) == {n}")
-        parts += [f"t[{i}] == {d}" for i, d in enumerate(e.shape) if d is not None]
-    parts.append(f"dispatch_keys({v}) == {e.dispatch_keys}")
-    if e.strides is not None and n:
-        if None not in e.strides:
-            parts.append(f"{v}.stride() == {tuple(e.strides)}")
-        else:
-            parts.append(f"(t := {v}.stride()) is not None")
-            parts += [f"t[{i}] == {d}" for i, d in enumerate(e.strides) if d is not None]
+        parts = [f"type({v}) is {hold(e.tensor_type)}", f"{v}.dtype is {hold(e.dtype)}",
+                 f"{v}.device == {hold(e.device)}", f"dispatch_keys({v}) == {e.dispatch_keys}"]
+        parts += _sequence(f"{v}.shape", e.shape)
+        if e.strides is not None:
+            parts += _sequence(f"{v}.stride()", e.strides)
     if e.contiguous and n:
         parts.append(f"{v}.is_contiguous()")
     if e.requires_grad is not None:
         parts.append(f"{v}.requires_grad is {e.requires_grad}")
     c.require(*parts)
+
+
+def _sequence(text: str, expected: tuple[int | None, ...]) -> list[str]:
+    """Conditions for a tuple of ints of which some may be free."""
+    if None not in expected:
+        return [f"{text} == {tuple(expected)}"]
+    return [f"len(t := {text}) == {len(expected)}", *(f"t[{i}] == {d}" for i, d in enumerate(expected) if d is not None)]
 
 
 def _equal(c: CheckText, g: Guard) -> None:

@@ -60,7 +60,7 @@ def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any
 
 def replay_runner(graph: Graph) -> Runner:
     """The graph with torch's own operators."""
-    return Runner(replay(graph, to_fx(graph)), "eager")
+    return Runner(replay(graph, to_fx(graph).forward), "eager")
 
 
 def static_only(options: Options) -> bool:
