@@ -79,7 +79,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What was captured, where it broke, what each guard is for. `str()` and `text()` for people, `json()` for programs."""
+    """What was captured, where it broke, what each guard is for: `text()` for people, `json()` for programs."""
 
     name: str
     tables: tuple[TableReport, ...]

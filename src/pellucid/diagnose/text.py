@@ -1,4 +1,4 @@
-"""An explanation as text for the terminal: tables, entries, breaks with path and remedy, guards, steps, missed calls."""
+"""An explanation as text: tables, entries, breaks with path and remedy, guards, steps, missed calls."""
 
 from __future__ import annotations
 
