@@ -57,8 +57,8 @@ TEXTS = {
                            "  %s1 = load i64, ptr %sp\n  %s = add i64 %s0, %s1\n  %sf = sitofp i64 %s to float\n"
                            "  %y = fadd float %x0, %sf"),
     # sets status to 5 where x < 0
-    "check": pointwise("check", 1, "%bad = fcmp olt float %x0, 0.0\n  %old = load i32, ptr %status\n"
-                       "  %new = select i1 %bad, i32 5, i32 %old\n  store i32 %new, ptr %status\n"
+    "check": pointwise("check", 1, "%bad = fcmp olt float %x0, 0.0\n  %dummy = alloca i32\n"
+                       "  %at = select i1 %bad, ptr %status, ptr %dummy\n  store i32 5, ptr %at\n"
                        "  %y = fadd float %x0, 0.0"),
 }
 

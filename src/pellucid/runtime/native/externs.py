@@ -1,6 +1,6 @@
 """The native extern table: one row a kind, from an ExternStep to the words of a step.
 
-A row returns None where it has no native way for these dtypes or strides; then the kind's row of the reference table
+A row returns the words of one or several native steps, one list each; None where it has no native way for these dtypes or strides; then the kind's row of the reference table
 runs, as a Python call on tensors over the same memory.
 """
 
@@ -20,7 +20,7 @@ from . import records as R
 if TYPE_CHECKING:
     from .table import TableBuilder
 
-Row = Callable[["TableBuilder", Extern, dict[str, Any]], "list[int] | None"]
+Row = Callable[["TableBuilder", Extern, dict[str, Any]], "list[list[int]] | list[int] | None"]
 ROWS: dict[str, Row] = {}
 
 
@@ -31,12 +31,14 @@ def row(kind: str) -> Callable[[Row], Row]:
     return register
 
 
-def extern_words(t: "TableBuilder", step: ExternStep) -> list[int]:
-    """The words of a step that calls `step.extern`. Raises Unavailable for a kind that no table knows."""
+def extern_steps(t: "TableBuilder", step: ExternStep) -> list[list[int]]:
+    """The native steps that do `step.extern`. Raises Unavailable for a kind that no table knows."""
     extern, params = step.extern, dict(step.extern.params)
     native = ROWS.get(extern.kind)
     words = native(t, extern, params) if native is not None else None
-    return words if words is not None else python_step(t, extern, params)
+    if words is None:
+        words = python_step(t, extern, params)
+    return words if isinstance(words[0], list) else [words]  # type: ignore[list-item,return-value]
 
 
 def python_step(t: "TableBuilder", extern: Extern, params: dict[str, Any]) -> list[int]:
@@ -84,6 +86,10 @@ class ShimCall:
             return self._integer(R.RAW, 0)
         self.handles.append(self.t.view_handle(v))
         return self._integer(R.TENSOR_POINTER, len(self.handles) - 1)
+
+    def optional_integer(self, size: Size) -> "ShimCall":
+        """An integer or bool parameter that may be None: the shim takes a pointer."""
+        return self._integer(R.VALUES_POINTER, self.t.values.of(size))
 
     def integer(self, size: Size) -> "ShimCall":
         return self._integer(R.VALUE, self.t.values.of(size))

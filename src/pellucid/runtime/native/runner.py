@@ -23,7 +23,7 @@ class NativePlan:
                  guards: Sequence[SizeGuard] = ()):
         self.plan = plan
         builder = TableBuilder(plan, kernels, guards)
-        raiser = _raiser(plan, builder.guards)
+        raiser = _raiser(plan, builder)
         self.memory, self.address = builder.build(single, raiser, self, inputs)
         self.held = (raiser, *builder.held)
 
@@ -64,7 +64,7 @@ class NativeRunner:
         return self.function(self.prepare(plan, kernels, single=single, inputs=inputs))
 
 
-def _raiser(plan: Plan, guards: Sequence[SizeGuard]) -> Callable[[tuple[int, int, int, str | None]], Exception]:
+def _raiser(plan: Plan, builder: TableBuilder) -> Callable[[tuple[int, int, int, str | None]], Exception]:
     """Makes the exception for a failed call: (code, step or number, status, message)."""
     def make(info: tuple[int, int, int, str | None]) -> Exception:
         code, number, status, message = info
@@ -77,10 +77,11 @@ def _raiser(plan: Plan, guards: Sequence[SizeGuard]) -> Callable[[tuple[int, int
         if code == R.CONDITION_FAILED:
             if message is not None:
                 return PreconditionFailed(message)
-            return PreconditionFailed(f"the plan needs {guards[number]}, which does not hold in this call")
+            return PreconditionFailed(f"the plan needs {builder.guards[number]}, which does not hold in this call")
         if code == R.NO_MEMORY:
             return MemoryError(f"no memory for the plan's arena frame of {plan.arena_bytes} bytes")
-        step = plan.steps[number] if 0 <= number < len(plan.steps) else None
+        number = builder.step_of[number] if number < len(builder.step_of) else number
+        step = plan.steps[number] if number < len(plan.steps) else None
         if code == R.INDEX_FAILED:
             return StepFailed(f"step {number}: an index is out of range (call {status - 1})", number, status - 1)
         origins = step.kernel.origins if isinstance(step, KernelStep) else ()

@@ -64,6 +64,8 @@ class TableBuilder:
         """Objects that the table points to."""
         self.number: dict[BufferId, int] = {b.id: k for k, b in enumerate(plan.buffers)}
         self.buffers: dict[BufferId, Buffer] = {b.id: b for b in plan.buffers}
+        self.step_of: list[int] = []
+        """For each native step, the number of the plan's step."""
         self.kept = 0
         self.python_steps = 0
         self.ns = 0.0
@@ -187,7 +189,7 @@ class TableBuilder:
     # ---------------------------------------------------------------- all together
     def build(self, single: bool, raiser: Any, owner: Any, inputs: int | None = None) -> tuple[Any, int]:
         """(memory, address) of the table. `inputs`: number of arguments, where the plan does not use the last ones."""
-        from .externs import extern_words
+        from .externs import extern_steps
 
         plan, v = self.plan, self.values
         blob = Blob(R.PLAN.size // 8)
@@ -205,10 +207,11 @@ class TableBuilder:
         input_words = self._inputs(blob, count)
         first = blob.add(input_words) // 8
         blob.pointers = [first - k - 1 if k < 0 else k for k in blob.pointers]
-        steps: list[int] = []
-        for s in plan.steps:
+        steps: list[list[int]] = []
+        for k, s in enumerate(plan.steps):
             self.release = self.release or s.gil == "release"
-            steps += self._kernel(s) if isinstance(s, KernelStep) else extern_words(self, s)
+            steps += [self._kernel(s)] if isinstance(s, KernelStep) else extern_steps(self, s)
+            self.step_of += [k] * (len(steps) - len(self.step_of))
         news, outputs, new_count = self._outputs()
         places = [w for p in plan.places for w in (self.number[p.buffer], v.of(p.offset))]
         commits = [w for c in plan.commits for w in (
@@ -219,7 +222,7 @@ class TableBuilder:
         program = [w for op in v.program for w in op]
         dynamic = bool(v.program or v.symbols)
         for name, words in (("symbol_records", symbols), ("program_records", program), ("condition_records", conditions),
-                            ("place_records", places), ("new_records", news), ("step_words", steps),
+                            ("place_records", places), ("new_records", news), ("step_words", [w for s in steps for w in s]),
                             ("commit_records", commits), ("output_records", outputs), ("constants", v.constants),
                             ("fixed_records", [])):
             head[name] = blob.add(words)
@@ -228,7 +231,7 @@ class TableBuilder:
         head |= {
             "inputs": count, "buffers": len(plan.buffers), "values": len(v.constants), "dynamic": int(dynamic),
             "symbols": len(symbols) // 3, "program": len(v.program), "conditions": len(self.guards),
-            "places": len(plan.places), "news": new_count, "steps": len(plan.steps), "commits": len(plan.commits),
+            "places": len(plan.places), "news": new_count, "steps": len(steps), "commits": len(plan.commits),
             "outputs": len(plan.outputs), "scratch": self.scratch, "kept": self.kept, "single": int(single),
             "owner": id(owner), "error_type": id(raiser),
             "stack_arena": (hint(plan.arena_bytes) + 63) // 64 * 64 if small else 0,
