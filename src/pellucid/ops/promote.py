@@ -64,7 +64,7 @@ def result_type(*operands: Any) -> torch.dtype:
 
 
 def float_type(dtype: torch.dtype) -> torch.dtype:
-    """`dtype` where it is floating or complex, else the default float dtype (what exp, sqrt, true division ... give)."""
+    """`dtype` where it is floating or complex, else the default float dtype (what exp, sqrt, division ... give)."""
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
 
 

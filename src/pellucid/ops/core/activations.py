@@ -84,7 +84,7 @@ activation("log_sigmoid", lambda d, x: call("sub", call("min", x, literal(0, d))
                                             call("log1p", call("exp", call("neg", call("abs", x))))))
 activation("softshrink", lambda d, x, b: _shrink(d, x, b, True), ("lambd", 0.5))
 activation("hardshrink", lambda d, x, b: _shrink(d, x, b, False), ("lambd", 0.5))
-activation("threshold", lambda d, x, t, v: where(compare("le", x, literal(t, d)), literal(v, d), x), "threshold", "value",
-           integers=True)
+activation("threshold", lambda d, x, t, v: where(compare("le", x, literal(t, d)), literal(v, d), x), "threshold",
+           "value",           integers=True)
 pointwise("prelu_scale", 2, "same", lambda d, x, w: where(compare("gt", x, literal(0, d)), x, call("mul", w, x)),
           names=("self", "weight"))

@@ -15,19 +15,19 @@ import torch
 
 from ...graph.build import GraphBuilder, Val
 from ...graph.types import Node, TensorMeta
-from ...ir.build import Lowering, call, cast
+from ...ir.build import Lowering, call, cast, size_expr
 from ...ir.types import Expr, Literal, Load, View
 from ...shapes.dim import Size, hint
 from ...shapes.env import ShapeEnv
-from ..errors import Unsupported, WouldRaise
+from ..errors import WouldRaise
 from ..meta import broadcast, broadcasts_to, new, numel
 from ..promote import math_type
 from ..registry import lowering, op
 from ..strides import Shape, preserved
-from .copies import copy
 from .exprs import at, compare, literal, where
 from .linalg import gemm, merged_stride
 
+NAME = "scaled_dot_product_attention"
 FUSED = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
@@ -49,34 +49,32 @@ def _fused(env: ShapeEnv, q: TensorMeta, k: TensorMeta, v: TensorMeta, mask: Ten
     return True
 
 
-@op("scaled_dot_product_attention", "query", "key", "value", ("attn_mask", None), ("dropout_p", 0.0), ("is_causal", False),
+@op(NAME, "query", "key", "value", ("attn_mask", None), ("is_causal", False),
     ("scale", None), ("enable_gqa", False), autocast="lower")
-def attention(builder: GraphBuilder, query: Val, key: Val, value: Val, attn_mask: Any, dropout_p: float, is_causal: bool,
+def attention(builder: GraphBuilder, query: Val, key: Val, value: Val, attn_mask: Any, is_causal: bool,
               scale: Any, enable_gqa: bool) -> TensorMeta:
     """query (*, S, E), key (*, T, E), value (*, T, F) give (*, S, F). attn_mask is added, or keeps where True, and
     broadcasts to (*, S, T). enable_gqa: key and value may have fewer heads, a divisor of query's."""
     env = builder.env
     q, k, v = query.meta, key.meta, value.meta
-    if dropout_p:
-        raise Unsupported("scaled_dot_product_attention with dropout", "run the model in eval mode")
     if min(len(q.shape), len(k.shape), len(v.shape)) < 2 or not (q.dtype is k.dtype is v.dtype):
-        raise WouldRaise("scaled_dot_product_attention: query, key and value need at least 2 dimensions and one dtype")
+        raise WouldRaise(f"{NAME}: query, key and value need at least 2 dimensions and one dtype")
     if not q.dtype.is_floating_point:
-        raise WouldRaise(f"scaled_dot_product_attention: operands must be floating, not {q.dtype}")
+        raise WouldRaise(f"{NAME}: operands must be floating, not {q.dtype}")
     if is_causal and attn_mask is not None:
-        raise WouldRaise("scaled_dot_product_attention: attn_mask and is_causal cannot both be given")
+        raise WouldRaise(f"{NAME}: attn_mask and is_causal cannot both be given")
     if not env.same(q.shape[-1], k.shape[-1]) or not env.same(k.shape[-2], v.shape[-2]):
-        raise WouldRaise(f"scaled_dot_product_attention: sizes of query {q.shape}, key {k.shape}, value {v.shape} differ")
+        raise WouldRaise(f"{NAME}: sizes of query {q.shape}, key {k.shape}, value {v.shape} differ")
     if scale is None:
         env.concrete(q.shape[-1])
     lead = _batch(env, q.shape, k.shape, v.shape, enable_gqa)
     if attn_mask is not None:
         m = attn_mask.meta
         if m.dtype not in (torch.bool, q.dtype) and not (q.dtype.is_floating_point and m.dtype is torch.float32):
-            raise WouldRaise(f"scaled_dot_product_attention: attn_mask must be bool or {q.dtype}, not {m.dtype}")
+            raise WouldRaise(f"{NAME}: attn_mask must be bool or {q.dtype}, not {m.dtype}")
         want = lead + (q.shape[-2], k.shape[-2])
         if not broadcasts_to(env, m.shape, want):
-            raise WouldRaise(f"scaled_dot_product_attention: attn_mask {m.shape} does not broadcast to {want}")
+            raise WouldRaise(f"{NAME}: attn_mask {m.shape} does not broadcast to {want}")
     shape = lead + (q.shape[-2], v.shape[-1])
     if _fused(env, q, k, v, None if attn_mask is None else attn_mask.meta, enable_gqa):
         return new(q, shape, strides=_like_query(env, q))
@@ -94,24 +92,24 @@ def _batch(env: ShapeEnv, q: Shape, k: Shape, v: Shape, gqa: bool) -> Shape:
     if not gqa:
         return broadcast(env, (q[:-2], k[:-2], v[:-2]))
     if min(len(q), len(k), len(v)) < 3:
-        raise WouldRaise("scaled_dot_product_attention: enable_gqa needs a dimension of heads")
+        raise WouldRaise(f"{NAME}: enable_gqa needs a dimension of heads")
     for t in (k, v):
         if not env.decide("==", q[-3] % t[-3], 0):
-            raise WouldRaise(f"scaled_dot_product_attention: {t[-3]} heads of key and value do not divide {q[-3]} of query")
+            raise WouldRaise(f"{NAME}: {t[-3]} heads of key and value do not divide {q[-3]} of query")
     return broadcast(env, (q[:-3], k[:-3], v[:-3])) + (q[-3],)
 
 
 # ------------------------------------------------------------------ lowering
-@lowering("scaled_dot_product_attention")
+@lowering(NAME)
 def attention_lower(lx: Lowering, node: Node) -> None:
-    query, key, value, mask, _, causal, scale, gqa = node.args
+    query, key, value, mask, causal, scale, gqa = node.args
     out = lx.out(node)
     q, k, v = lx.view(query), lx.view(key), lx.view(value)
     factor = 1 / math.sqrt(hint(q.shape[-1])) if scale is None else scale
     bias = None if mask is None else _bias(lx, lx.view(mask), out.shape[:-2] + (q.shape[-2], k.shape[-2]), q.dtype)
-    metas = [lx.meta(r) for r in (query, key, value)]
-    if _fused(ShapeEnv(), *metas, None if mask is None else lx.meta(mask), gqa):
-        lx.extern("sdpa", [q, k, v] + ([] if bias is None else [bias]), [out], scale=float(factor), is_causal=bool(causal))
+    if _fused(ShapeEnv(), lx.meta(query), lx.meta(key), lx.meta(value), None if mask is None else lx.meta(mask), gqa):
+        ins = [q, k, v] + ([] if bias is None else [bias])
+        lx.extern("sdpa", ins, [out], scale=float(factor), is_causal=bool(causal))
         return
     _composed(lx, out, q, k, v, bias, float(factor), bool(causal), bool(gqa))
 
@@ -129,8 +127,8 @@ def _bias(lx: Lowering, m: View, shape: Shape, dtype: torch.dtype) -> View:
 
 
 def _stacked(lx: Lowering, v: View, batch: Shape, gqa: bool) -> View:
-    """`v` with its leading dimensions broadcast to `batch` and merged into one; copied where strides do not allow it."""
-    groups = 1
+    """`v` with its leading dimensions broadcast to `batch` and merged into one; copied where strides forbid it."""
+    groups: Size = 1
     if gqa and v.shape[-3] != batch[-1]:
         groups = batch[-1] // v.shape[-3]
     lead = v.shape[:-2]
@@ -143,7 +141,7 @@ def _stacked(lx: Lowering, v: View, batch: Shape, gqa: bool) -> View:
         def element(*i: Expr) -> Expr:
             if groups == 1:
                 return at(v, i, t.shape)
-            head = call("floordiv", i[-3], literal(groups, torch.int64))
+            head = call("floordiv", i[-3], size_expr(groups))
             return at(v, (*i[:-3], head, *i[-2:]), batch[:-1] + v.shape[-3:])
         lx.map(t, element)
         v, merged = t, t.shape[-2] * t.shape[-1]
@@ -194,6 +192,3 @@ def _unstacked(v: View, batch: Shape) -> View:
         strides.append(step)
         step = step * s
     return replace(v, shape=batch + v.shape[1:], strides=tuple(reversed(strides)) + v.strides[1:])
-
-
-__all__ = ["attention", "copy"]

@@ -26,14 +26,15 @@ def out_size(n: Size, k: Size, stride: int, before_and_after: Size, dilation: in
 
 @op("convolution", "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
     autocast="lower")
-def convolution(builder: GraphBuilder, input: Val, weight: Val, bias: Any, stride: Sequence[Size], padding: Sequence[Size],
-                dilation: Sequence[Size], transposed: bool, output_padding: Sequence[Size], groups: int) -> TensorMeta:
+def convolution(builder: GraphBuilder, input: Val, weight: Val, bias: Any, stride: Sequence[Size],
+                padding: Sequence[Size], dilation: Sequence[Size], transposed: bool, output_padding: Sequence[Size],
+                groups: int) -> TensorMeta:
     """input (N, C, *), weight (O, C/groups, *kernel), or (C, O/groups, *kernel) if transposed; one number a spatial
     dimension in stride, padding, dilation and output_padding."""
     env, x, w = builder.env, input.meta, weight.meta
     r = len(x.shape) - 2
     if r not in (1, 2, 3) or len(w.shape) != r + 2:
-        raise WouldRaise(f"convolution: input {x.shape} and weight {w.shape} must have equal numbers of dimensions, 3 to 5")
+        raise WouldRaise(f"convolution: input {x.shape} and weight {w.shape} must both have 3, 4 or 5 dimensions")
     if w.dtype is not x.dtype or (bias is not None and bias.dtype is not x.dtype):
         raise WouldRaise(f"convolution: input, weight and bias must have one dtype, got {x.dtype} and {w.dtype}")
     if not x.dtype.is_floating_point:
@@ -63,7 +64,8 @@ def _strides(env: ShapeEnv, x: TensorMeta, w: TensorMeta, shape: Shape) -> Shape
     if len(shape) == 3:
         # Eager makes the input contiguous, then convolves in two dimensions with one row.
         t = x.strides if is_contiguous(env, x.shape, x.strides) else contiguous(x.shape)
-        pairs = [(_row(x.shape, x.shape), _row(t, x.shape, t)), (_row(w.shape, w.shape), _row(w.strides, w.shape, w.strides))]
+        pairs = [(_row(x.shape, x.shape), _row(t, x.shape, t)),
+                 (_row(w.shape, w.shape), _row(w.strides, w.shape, w.strides))]
         if any([like_channels_last(env, s, t) for s, t in pairs]):
             full = channels_last(_row(shape, shape))
             return full[:2] + full[3:]
@@ -88,5 +90,6 @@ def convolution_lower(lx: Lowering, node: Node) -> None:
     def plain(v: Sequence[Size]) -> tuple[int, ...]:
         return tuple([concrete_int(env, e) for e in v])
     ins = [lx.view(x), lx.view(w)] + ([] if bias is None else [lx.view(bias)])
-    lx.extern("convolution", ins, [lx.out(node)], stride=plain(stride), padding=plain(padding), dilation=plain(dilation),
-              transposed=bool(transposed), output_padding=plain(output_padding), groups=int(groups))
+    lx.extern("convolution", ins, [lx.out(node)], stride=plain(stride), padding=plain(padding),
+              dilation=plain(dilation), transposed=bool(transposed), output_padding=plain(output_padding),
+              groups=int(groups))

@@ -66,6 +66,3 @@ def assign_lower(lx: Lowering, node: Node) -> None:
     if not whole:
         copy(lx, out, root)
     copy(lx, View(out.buffer, out.dtype, tuple(shape), tuple(strides), offset), lx.view(new))
-
-
-__all__ = ["cast", "copy"]

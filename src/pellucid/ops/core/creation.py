@@ -15,8 +15,8 @@ from ...shapes.dim import Dim, Size
 from ..errors import Unsupported, WouldRaise
 from ..promote import math_type
 from ..registry import lowering, op
-from ..strides import contiguous, preserved
-from .exprs import ONE, ZERO, compare, element, literal, offset, where
+from ..strides import contiguous
+from .exprs import compare, element, literal, offset, where
 
 CPU = torch.device("cpu")
 
@@ -56,7 +56,8 @@ def arange(builder: GraphBuilder, start: Any, end: Any, step: Any, dtype: torch.
         up = env.decide(">", step, 0)
         if env.decide("<" if up else ">", end, start):
             raise WouldRaise(f"arange: start={start}, end={end}, step={step} do not agree in direction")
-        n = end - start if step == 1 else (end - start + step - 1) // step if up else (start - end - step - 1) // (-step)
+        span, width = (end - start, step) if up else (start - end, -step)
+        n = span if width == 1 else (span + width - 1) // width
     return TensorMeta(dtype, (n,), (1,), 0, CPU)
 
 
@@ -65,7 +66,8 @@ def arange_lower(lx: Lowering, node: Node) -> None:
     start, _, step, _ = node.args
     out = lx.out(node)
     dtype = math_type(out.dtype)
-    work = torch.int64 if not dtype.is_floating_point else torch.float64 if float in (type(start), type(step)) else torch.int64
+    floating = dtype.is_floating_point and float in (type(start), type(step))
+    work = torch.float64 if floating else torch.int64
 
     def body(i: Expr) -> Expr:
         e = cast(i, work)
@@ -105,5 +107,3 @@ def _triangle(name: str, fn: str) -> None:
 
 _triangle("tril", "le")
 _triangle("triu", "ge")
-
-__all__ = ["ONE", "ZERO", "preserved"]

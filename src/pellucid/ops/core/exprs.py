@@ -105,7 +105,7 @@ def is_one(size: Size) -> bool:
 
 
 def at(view: View, index: Sequence[Expr], out: Sequence[Size] | None = None) -> Expr:
-    """Element of a view that broadcasts to an index space of len(index) dimensions (of sizes `out`, if they are known)."""
+    """Element of a view that broadcasts to an index space of len(index) dimensions (of sizes `out`, if known)."""
     lead = len(index) - len(view.shape)
     own: list[Expr] = []
     for k, s in enumerate(view.shape):
@@ -116,7 +116,7 @@ def at(view: View, index: Sequence[Expr], out: Sequence[Size] | None = None) -> 
 
 def element(lx: Lowering, operand: Any, dtype: torch.dtype, shape: Sequence[Size],
             through: torch.dtype | None = None) -> Element:
-    """The operand (Ref or number) as a function of an index into `shape`: cast to `through` (if given), then to `dtype`."""
+    """The operand (Ref or number) as a function of an index in `shape`; cast to `through` (if given), then `dtype`."""
     if type(operand) is not Ref:
         if through in HALVES and type(operand) is float:
             operand = torch.tensor(operand, dtype=through).item()

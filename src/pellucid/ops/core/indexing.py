@@ -81,7 +81,9 @@ def _need_gather(builder: GraphBuilder, name: str, self: Val, dim: int, index: V
     d = wrap_dim(dim, self.ndim)
     for k, s in enumerate(index.shape):
         for t in inside:
-            if t.ndim and (t is not self or k != d) and not (s == t.shape[k] or builder.env.decide("<=", s, t.shape[k])):
+            if not t.ndim or (t is self and k == d) or s == t.shape[k]:
+                continue
+            if builder.env.decide(">", s, t.shape[k]):
                 raise WouldRaise(f"{name}: size {s} of index in dimension {k} exceeds {t.shape[k]}")
     return d
 
@@ -131,7 +133,8 @@ def _scatter_lower(lx: Lowering, node: Node, combine: str | None, value: Any) ->
     lx.scatter(out, k.shape, body, combine)
 
 
-REDUCE = {None: None, "max": "max", "min": "min", "sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "amax": "max", "amin": "min"}
+REDUCE = {None: None, "sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "max": "max", "amax": "max",
+          "min": "min", "amin": "min"}
 """torch's names of reductions -> combiners of the loop IR."""
 
 
@@ -214,7 +217,7 @@ def index_copy_lower(lx: Lowering, node: Node) -> None:
 
 # ------------------------------------------------------------------ x[tensors]
 def _placement(indices: Sequence[Any], ndim: int) -> tuple[list[int], list[int], int]:
-    """(indexed dimensions, the others, where the index's dimensions go): in their place if they are adjacent, else first."""
+    """(indexed dimensions, the others, where the index's dimensions go): in their place if adjacent, else first."""
     which = [d for d, k in enumerate(indices) if k is not None]
     rest = [d for d in range(ndim) if d not in which]
     adjacent = which == list(range(which[0], which[-1] + 1))
@@ -227,7 +230,7 @@ def _need_indices(name: str, builder: GraphBuilder, self: Val, indices: Sequence
         raise WouldRaise(f"{name}: between 1 and {self.ndim} index tensors are needed, got {len(which)}")
     for k in which:
         if k.dtype in (torch.bool, torch.uint8):
-            raise Unsupported(f"{name} with a boolean mask has a shape that depends on data", "use torch.where or masked_fill")
+            raise Unsupported(f"{name} with a boolean mask has a shape that depends on data", "use torch.where")
         _need_index(name, k, (torch.int64, torch.int32, torch.int16, torch.int8))
     return broadcast(builder.env, [k.shape for k in which])
 
@@ -239,7 +242,8 @@ def index(builder: GraphBuilder, self: Val, indices: tuple[Any, ...]) -> TensorM
     spread = _need_indices("index", builder, self, indices)
     which, rest, place = _placement(indices, self.ndim)
     shape = tuple([m.shape[d] for d in rest[:place]]) + spread + tuple([m.shape[d] for d in rest[place:]])
-    strides = tuple([m.strides[d] for d in rest[:place]]) + (0,) * len(spread) + tuple([m.strides[d] for d in rest[place:]])
+    steps = [m.strides[d] for d in rest]
+    strides = (*steps[:place], *(0,) * len(spread), *steps[place:])
     after = (1,) * (len(rest) - place)
     operands = [(shape, strides)]
     for d in which:
@@ -255,7 +259,8 @@ def _expanded(env: Any, k: TensorMeta, spread: Shape) -> tuple[Shape, Shape]:
     if k.shape == spread:
         return k.shape, k.strides
     lead = len(spread) - len(k.shape)
-    return spread, (0,) * lead + tuple([0 if s == 1 and o != 1 else t for s, o, t in zip(k.shape, spread[lead:], k.strides)])
+    own = [0 if s == 1 and o != 1 else t for s, o, t in zip(k.shape, spread[lead:], k.strides)]
+    return spread, (0,) * lead + tuple(own)
 
 
 def _reshaped(env: Any, k: TensorMeta, spread: Shape, before: int, after: int, shape: Shape) -> Shape:

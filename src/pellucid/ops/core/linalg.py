@@ -1,7 +1,7 @@
 """Matrix products as gemm calls: operands laid out as the call needs them, batches and biases as strided views.
 
-gemm's operands are (a, b[, bias]) of shapes (M, K), (K, N), (M, N), or these with a leading batch dimension; a stride of
-0 broadcasts the bias or a batch. Products of integers are plain Reduce loops.
+gemm's operands are (a, b[, bias]) of shapes (M, K), (K, N), (M, N), or these with a leading batch dimension; a stride
+of 0 broadcasts the bias or a batch. Products of integers are plain Reduce loops.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from ...shapes.dim import Size
 from ...shapes.env import prove
 from ..errors import Unsupported, WouldRaise
 from ..meta import broadcasts_to, new, numel
+from ..promote import math_type
 from ..registry import lowering, op
-from ..strides import Shape, contiguous
+from ..strides import Shape
 from .copies import copy
 from .exprs import literal
 
 
 # ------------------------------------------------------------------ layouts
 def matrix(lx: Lowering, v: View) -> View:
-    """`v` with a stride of 1 in one of its last two dimensions and rows that do not overlap; a copy where it has none."""
+    """`v` with a stride of 1 in one of its last two dimensions and rows that do not overlap; else a copy of it."""
     rows, cols = v.shape[-2:]
     r, c = v.strides[-2:]
     if rows == 1 and c != 1:
@@ -91,7 +92,7 @@ def gemm(lx: Lowering, out: View, a: View, b: View, bias: View | None = None, al
 
 def _reduce_product(lx: Lowering, out: View, a: View, b: View, bias: View | None, alpha: float) -> None:
     dtype = out.dtype
-    acc = torch.float32 if dtype in (torch.float16, torch.bfloat16) else torch.int64 if not dtype.is_floating_point else dtype
+    acc = math_type(dtype) if dtype.is_floating_point else torch.int64
     product = lx.temporary(acc, out.shape)
 
     def term(o: tuple[Expr, ...], r: tuple[Expr, ...]) -> Expr:
@@ -113,7 +114,7 @@ def scaled_bias(lx: Lowering, v: View, shape: Sequence[Size], beta: float) -> Vi
         return None
     if beta != 1:
         t = lx.temporary(v.dtype, v.shape)
-        acc = torch.float32 if v.dtype in (torch.float16, torch.bfloat16) else v.dtype
+        acc = math_type(v.dtype)
         lx.map(t, lambda *i: cast(call("mul", literal(beta, acc), cast(Load(v, tuple(i)), acc)), v.dtype))
         v = t
     lead = len(shape) - len(v.shape)
@@ -243,6 +244,3 @@ def dot_lower(lx: Lowering, node: Node) -> None:
     row = replace(x, shape=(1,) + x.shape, strides=(1,) + x.strides)
     column = replace(y, shape=y.shape + (1,), strides=y.strides + (1,))
     _reduce_product(lx, replace(out, shape=(1, 1), strides=(1, 1)), row, column, None, 1)
-
-
-__all__ = ["contiguous", "flattened", "gemm", "matrix", "scaled_bias"]

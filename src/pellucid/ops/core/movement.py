@@ -9,8 +9,8 @@ import torch
 
 from ...graph.build import GraphBuilder, Val
 from ...graph.types import Node, TensorMeta
-from ...ir.build import Lowering, call, cast, size_expr
-from ...ir.types import Call, Expr, Literal, Load
+from ...ir.build import Lowering, call, size_expr
+from ...ir.types import Expr, Load
 from ...shapes.dim import Size
 from ..errors import Unsupported, WouldRaise
 from ..meta import new, wrap_dim
@@ -18,7 +18,7 @@ from ..promote import result_type
 from ..registry import lowering, op
 from ..strides import channels_last, contiguous, like_channels_last, preserved, suggested
 from .copies import copy
-from .exprs import ZERO, at, both, checked, compare, element, literal, mod, offset, where, window
+from .exprs import ZERO, both, checked, compare, literal, mod, offset, where, window
 
 
 # ------------------------------------------------------------------ joining
@@ -123,8 +123,7 @@ def pad_lower(lx: Lowering, node: Node) -> None:
     ref, padding, mode, value = node.args
     out, x = lx.out(node), lx.view(ref)
     n = len(x.shape)
-    fill = Literal(float(value) if out.dtype.is_floating_point else bool(value) if out.dtype is torch.bool else int(value),
-                   out.dtype)
+    fill = literal(value, out.dtype)
 
     def body(*i: Expr) -> Expr:
         index, mask = list(i), None
@@ -148,7 +147,7 @@ def pad_lower(lx: Lowering, node: Node) -> None:
             else:
                 j = mod(j, x.shape[d])
             index[d] = j
-        return Load(x, tuple(index), mask, fill if mask is not None else None)
+        return Load(x, tuple(index), mask, None if mask is None else fill)  # type: ignore[arg-type]
     lx.map(out, body)
 
 
@@ -220,7 +219,8 @@ def one_hot(builder: GraphBuilder, self: Val, num_classes: Size) -> TensorMeta:
 def one_hot_lower(lx: Lowering, node: Node) -> None:
     out, x = lx.out(node), lx.view(node.args[0])
     one, zero = literal(1, out.dtype), literal(0, out.dtype)
-    lx.map(out, lambda *i: where(compare("eq", checked(Load(x, tuple(i[:-1])), node.args[1], wrap=False), i[-1]), one, zero))
 
-
-__all__ = ["Call", "at", "cast", "element"]
+    def body(*i: Expr) -> Expr:
+        k = checked(Load(x, i[:-1]), node.args[1], wrap=False)
+        return where(compare("eq", k, i[-1]), one, zero)
+    lx.map(out, body)

@@ -97,9 +97,11 @@ def _check_normalized(name: str, self: Val, normalized_shape: Sequence[Size], we
     k = len(normalized_shape)
     n = self.ndim
     if not k or k > n or not all([env.same(a, b) for a, b in zip(self.shape[n - k:], normalized_shape)]):
-        raise WouldRaise(f"{name}: normalized_shape={tuple(normalized_shape)} must be the last sizes of self, {self.shape}")
+        raise WouldRaise(f"{name}: normalized_shape={tuple(normalized_shape)} must be the last sizes of {self.shape}")
     for what, w in (("weight", weight), ("bias", bias)):
-        if w is not None and (len(w.shape) != k or not all([env.same(a, b) for a, b in zip(w.shape, normalized_shape)])):
+        if w is None:
+            continue
+        if len(w.shape) != k or not all([env.same(a, b) for a, b in zip(w.shape, normalized_shape)]):
             raise WouldRaise(f"{name}: {what} must be of shape {tuple(normalized_shape)}, not {w.shape}")
     return n - k
 
@@ -141,7 +143,8 @@ def layer_norm_lower(lx: Lowering, node: Node) -> None:
     _layer_norm(lx, node, False)
 
 
-@op("native_layer_norm", "self", "normalized_shape", ("weight", None), ("bias", None), ("eps", 1e-5), autocast="float32")
+@op("native_layer_norm", "self", "normalized_shape", ("weight", None), ("bias", None), ("eps", 1e-5),
+    autocast="float32")
 def native_layer_norm(builder: GraphBuilder, self: Val, normalized_shape: tuple[Size, ...], weight: Any, bias: Any,
                       eps: float) -> tuple[TensorMeta, TensorMeta, TensorMeta]:
     """(out, mean, rstd); the statistics have size 1 in the normalized dimensions."""

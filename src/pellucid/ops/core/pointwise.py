@@ -12,10 +12,10 @@ from ...graph.types import Node, TensorMeta
 from ...ir.build import Lowering, call, cast
 from ...ir.types import Call, Expr, Literal
 from ..errors import Unsupported, WouldRaise
-from ..promote import float_type, math_type, result_type
+from ..promote import math_type, result_type
 from ..registry import lowering, op
-from .elementwise import is_tensor, pointwise, pointwise_meta
-from .exprs import INT, ZERO, compare, element, literal, where
+from .elementwise import pointwise, pointwise_meta
+from .exprs import INT, compare, element, literal, where
 
 BOOL = torch.bool
 
@@ -109,7 +109,7 @@ def _power(dtype: torch.dtype, a: Expr, n: int) -> Expr:
 
 
 def _pow(dtype: torch.dtype, a: Expr, b: Expr) -> Expr:
-    n = b.value if type(b) is Literal else None
+    n: Any = b.value if type(b) is Literal else None
     if n is not None and not dtype.is_floating_point:
         return literal(1, dtype) if n == 0 else _power(dtype, a, int(n))
     if n in (0, 1, 2, 3):
@@ -144,8 +144,8 @@ def _pow_lower(lx: Lowering, node: Node) -> None:
 
 
 # ------------------------------------------------------------------ scalar functions
-for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan",
-              "asin", "acos", "atan", "sinh", "cosh", "tanh", "sigmoid", "erf"):
+for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
+              "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sigmoid", "erf"):
     pointwise(_name, 1, "float", lambda d, a, fn=_name: call(fn, a),
               autocast="float32" if _name in ("exp", "expm1", "log", "log2", "log10", "log1p", "rsqrt", "reciprocal",
                                               "tan", "asin", "acos", "sinh", "cosh", "exp2") else None)
@@ -156,7 +156,8 @@ def _asinh(d: torch.dtype, a: Expr) -> Expr:
     """sign(a) * log(|a| + sqrt(a^2 + 1)), written with log1p so that small a keep their digits."""
     m = call("abs", a)
     square = call("mul", m, m)
-    inner = call("add", m, call("div", square, call("add", literal(1, d), call("sqrt", call("add", square, literal(1, d))))))
+    root = call("sqrt", call("add", square, literal(1, d)))
+    inner = call("add", m, call("div", square, call("add", literal(1, d), root)))
     value = call("log1p", inner)
     return where(compare("lt", a, literal(0, d)), call("neg", value), value)
 
@@ -169,7 +170,8 @@ def _acosh(d: torch.dtype, a: Expr) -> Expr:
 
 def _atanh(d: torch.dtype, a: Expr) -> Expr:
     """log1p(2a / (1 - a)) / 2"""
-    return call("mul", literal(0.5, d), call("log1p", call("div", call("mul", literal(2, d), a), call("sub", literal(1, d), a))))
+    ratio = call("div", call("mul", literal(2, d), a), call("sub", literal(1, d), a))
+    return call("mul", literal(0.5, d), call("log1p", ratio))
 
 
 pointwise("asinh", 1, "float", _asinh)
@@ -253,7 +255,7 @@ pointwise("bitwise_right_shift", 2, "int", _shift("shr"), bools=False)
 @op("where", "condition", "self", "other", autocast="promote")
 def _where_rule(builder: GraphBuilder, condition: Any, self: Any, other: Any) -> TensorMeta:
     if condition.dtype not in (BOOL, torch.uint8):
-        raise WouldRaise(f"where: condition must be of dtype bool, not {condition.dtype}; compare it with something first")
+        raise WouldRaise(f"where: condition must be of dtype bool, not {condition.dtype}; use condition != 0")
     return pointwise_meta(builder.env, _real(result_type(self, other), "where"), (condition, self, other))
 
 
@@ -338,5 +340,3 @@ def _lerp(d: torch.dtype, a: Expr, b: Expr, w: Expr) -> Expr:
 pointwise("addcmul", 3, "same", _addcmul, params=(("value", 1),), names=("self", "tensor1", "tensor2"))
 pointwise("addcdiv", 3, "float", _addcdiv, params=(("value", 1),), names=("self", "tensor1", "tensor2"))
 pointwise("lerp", 3, "same", _lerp, names=("self", "end", "weight"))
-
-__all__ = ["ZERO", "float_type", "is_tensor", "nonzero"]

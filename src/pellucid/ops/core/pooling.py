@@ -47,8 +47,8 @@ def _pooled(builder: GraphBuilder, name: str, self: Val, kernel: Sequence[Size],
         k = kernel[j]
         s, p, l = (concrete_int(env, v[j]) for v in (stride, padding, dilation))
         if env.decide("<", k, 1) or s < 1 or l < 1 or p < 0 or env.decide(">", 2 * p, k):
-            raise WouldRaise(f"{name}: kernel={k}, stride={s}, dilation={l} must be positive and padding={p} at most half "
-                             "the kernel")
+            raise WouldRaise(f"{name}: kernel={k}, stride={s}, dilation={l} must be positive and padding={p} at most "
+                             "half the kernel")
         shape[d] = _window_count(env, shape[d], k, s, p, l, ceil_mode)
         if env.decide("<", shape[d], 1):
             raise WouldRaise(f"{name}: the windows of {k} do not fit dimension {d} of size {self.shape[d]}")
@@ -76,26 +76,12 @@ def _ints(*vs: Sequence[Size]) -> list[tuple[int, ...]]:
 
 
 # ------------------------------------------------------------------ max pooling
-def _max_meta(builder: GraphBuilder, self: Val, kernel: Any, stride: Any, padding: Any, dilation: Any,
-              ceil_mode: bool) -> TensorMeta:
-    shape = _pooled(builder, "max_pool", self, kernel, stride, padding, dilation, ceil_mode)
-    return new(self, shape, strides=_layout(builder.env, self, shape, (2, 3), len(kernel)))
-
-
-_WINDOW = ("kernel", "stride", "padding", "dilation", ("ceil_mode", False))
-
-
-@op("max_pool", "self", *_WINDOW)
+@op("max_pool", "self", "kernel", "stride", "padding", "dilation", ("ceil_mode", False))
 def max_pool(builder: GraphBuilder, self: Val, kernel: Any, stride: Any, padding: Any, dilation: Any,
-             ceil_mode: bool) -> TensorMeta:
-    return _max_meta(builder, self, kernel, stride, padding, dilation, ceil_mode)
-
-
-@op("max_pool_with_indices", "self", *_WINDOW)
-def max_pool_with_indices(builder: GraphBuilder, self: Val, kernel: Any, stride: Any, padding: Any, dilation: Any,
-                          ceil_mode: bool) -> tuple[TensorMeta, TensorMeta]:
+             ceil_mode: bool) -> tuple[TensorMeta, TensorMeta]:
     """(values, indices); indices are flat positions in the spatial dimensions of self."""
-    m = _max_meta(builder, self, kernel, stride, padding, dilation, ceil_mode)
+    shape = _pooled(builder, "max_pool", self, kernel, stride, padding, dilation, ceil_mode)
+    m = new(self, shape, strides=_layout(builder.env, self, shape, (2, 3), len(kernel)))
     return m, TensorMeta(INT, m.shape, m.strides, 0, m.device)
 
 
@@ -125,7 +111,8 @@ def _inside(x: View, r: int, index: Sequence[Expr], mask: Expr | None, upper: bo
     return mask
 
 
-def _max_lower(lx: Lowering, node: Node, with_indices: bool) -> None:
+@lowering("max_pool")
+def max_pool_lower(lx: Lowering, node: Node) -> None:
     ref, kernel, stride, padding, dilation, ceil_mode = node.args
     x, out = lx.view(ref), lx.out(node)
     r, lead = len(kernel), len(x.shape) - len(kernel)
@@ -138,8 +125,6 @@ def _max_lower(lx: Lowering, node: Node, with_indices: bool) -> None:
         mask = _inside(x, r, index, mask, upper)
         return Load(x, (*i[:lead], *index), mask, None if mask is None else low), index, mask
     lx.reduce(out, kernel, "max", lambda i, w: element(i, w)[0], x.dtype)
-    if not with_indices:
-        return
     spatial = x.shape[lead:]
     total: Size = 1
     for n in spatial:
@@ -156,16 +141,6 @@ def _max_lower(lx: Lowering, node: Node, with_indices: bool) -> None:
         found = both(hit, mask)
         return where(found, flat, size(total))  # type: ignore[arg-type]
     lx.reduce(lx.out(node, 1), kernel, "min", position, INT)
-
-
-@lowering("max_pool")
-def max_pool_lower(lx: Lowering, node: Node) -> None:
-    _max_lower(lx, node, False)
-
-
-@lowering("max_pool_with_indices")
-def max_pool_with_indices_lower(lx: Lowering, node: Node) -> None:
-    _max_lower(lx, node, True)
 
 
 # ------------------------------------------------------------------ average pooling
@@ -226,7 +201,7 @@ def _adaptive(builder: GraphBuilder, name: str, self: Val, output_size: Sequence
     sizes = tuple([n if o is None else o for n, o in zip(self.shape[lead:], output_size)])
     for n, o in zip(self.shape[lead:], sizes):
         if builder.env.decide("<", o, 1) or builder.env.decide("<", n, 1):
-            raise WouldRaise(f"{name}: output_size={tuple(output_size)} and the sizes of self, {self.shape}, must be positive")
+            raise WouldRaise(f"{name}: output_size={tuple(output_size)} and the sizes {self.shape} must be positive")
         if o != n and o != 1:
             builder.env.decide("==", n % o, 0)
     return self.shape[:lead] + sizes

@@ -14,14 +14,13 @@ import torch
 
 from ...graph.build import GraphBuilder, Val
 from ...graph.types import Node, Ref, TensorMeta
-from ...ir.build import Lowering, call, cast, size_expr
-from ...ir.types import Call, Expr, Literal, Load, View
+from ...ir.build import Lowering, call, cast
+from ...ir.types import Expr, Load, View
 from ...shapes.dim import Size, size_max
 from ..errors import Unsupported, WouldRaise
 from ..meta import new, numel, reduced_shape, wrap_dim, wrap_dims
 from ..promote import math_type
 from ..registry import lowering, op
-from ..strides import contiguous
 from .exprs import compare, literal, merge, where, without
 
 INT = torch.int64
@@ -69,7 +68,7 @@ def fold_temporary(lx: Lowering, get: Callable[..., Expr], shape: Sequence[Size]
 
 def finish(lx: Lowering, out: View, get: Callable[..., Expr], shape: Sequence[Size], dims: Sequence[int], combiner: str,
            acc: torch.dtype, last: Callable[[Expr], Expr] | None = None) -> None:
-    """Reduce, then apply `last` and convert to out's dtype: one loop where there is nothing to do after the reduction."""
+    """Reduce, then apply `last` and convert to out's dtype: one loop where nothing is to do after the reduction."""
     if last is None and out.dtype == acc:
         fold(lx, out, get, shape, dims, combiner, acc)
         return
@@ -224,7 +223,8 @@ def aminmax_lower(lx: Lowering, node: Node) -> None:
     dims = all_dims(dims, len(meta.shape))
     kinds = ("all", "any") if meta.dtype is torch.bool else ("min", "max")
     for k in (0, 1):
-        fold(lx, target(lx.out(node, k), dims, keepdim), source(lx, ref, meta.dtype), meta.shape, dims, kinds[k], meta.dtype)
+        out = target(lx.out(node, k), dims, keepdim)
+        fold(lx, out, source(lx, ref, meta.dtype), meta.shape, dims, kinds[k], meta.dtype)
 
 
 # ------------------------------------------------------------------ spread
@@ -373,5 +373,3 @@ def _prefix(name: str, combiner: str) -> None:
 
 _prefix("cumsum", "sum")
 _prefix("cumprod", "prod")
-
-__all__ = ["Call", "Literal", "contiguous", "size_expr"]

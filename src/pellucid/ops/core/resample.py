@@ -73,7 +73,8 @@ def upsample_nearest_lower(lx: Lowering, node: Node) -> None:
 
 # ------------------------------------------------------------------ linear
 @op("upsample_linear", "self", "size", ("align_corners", False), ("scales", None))
-def upsample_linear(builder: GraphBuilder, self: Val, size: tuple[Size, ...], align_corners: bool, scales: Any) -> TensorMeta:
+def upsample_linear(builder: GraphBuilder, self: Val, size: tuple[Size, ...], align_corners: bool,
+                    scales: Any) -> TensorMeta:
     """Linear interpolation along each spatial dimension (1 to 3)."""
     if not self.dtype.is_floating_point:
         raise WouldRaise(f"upsample_linear: self must be floating, not {self.dtype}")

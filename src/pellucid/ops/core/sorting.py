@@ -31,7 +31,8 @@ def sort_lower(lx: Lowering, node: Node) -> None:
 
 
 @op("topk", "self", "k", ("dim", -1), ("largest", True), ("sorted", True))
-def topk(builder: GraphBuilder, self: Val, k: Size, dim: int, largest: bool, sorted: bool) -> tuple[TensorMeta, TensorMeta]:
+def topk(builder: GraphBuilder, self: Val, k: Size, dim: int, largest: bool,
+         sorted: bool) -> tuple[TensorMeta, TensorMeta]:
     m = self.meta
     d = wrap_dim(dim, len(m.shape))
     if builder.env.decide("<", k, 0) or builder.env.decide(">", k, m.shape[d] if m.shape else 1):

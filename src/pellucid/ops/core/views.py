@@ -19,7 +19,8 @@ def alias(builder: GraphBuilder, self: Val) -> TensorMeta:
 
 
 @op("as_strided", "self", "size", "stride", ("storage_offset", None), view=True)
-def as_strided(builder: GraphBuilder, self: Val, size: tuple[Size, ...], stride: tuple[Size, ...], storage_offset: Any) -> TensorMeta:
+def as_strided(builder: GraphBuilder, self: Val, size: tuple[Size, ...], stride: tuple[Size, ...],
+               storage_offset: Any) -> TensorMeta:
     """`storage_offset` counts from the root's first element; None keeps self's."""
     if len(size) != len(stride):
         raise WouldRaise(f"as_strided: size={size} and stride={stride} must be of one length")
@@ -42,7 +43,7 @@ def view_dtype(builder: GraphBuilder, self: Val, dtype: Any) -> TensorMeta:
     """The same bits as another dtype of equal width."""
     m = self.meta
     if dtype.itemsize != m.dtype.itemsize:
-        raise Unsupported(f"view({dtype}) of a {m.dtype} tensor changes its number of elements", "convert with .to(dtype)")
+        raise Unsupported(f"view({dtype}) of a {m.dtype} tensor changes its shape", "convert with .to(dtype)")
     return TensorMeta(dtype, m.shape, m.strides, m.offset, m.device)
 
 
@@ -70,7 +71,7 @@ def transpose(builder: GraphBuilder, self: Val, dim0: int, dim1: int) -> TensorM
 
 @op("expand", "self", "shape", view=True)
 def expand(builder: GraphBuilder, self: Val, shape: tuple[Size, ...]) -> TensorMeta:
-    """Broadcast to `shape`; -1 keeps a size. Broadcast dimensions get stride 0, new leading ones too (as eager does)."""
+    """Broadcast to `shape`; -1 keeps a size. Broadcast dimensions get stride 0, new leading ones too, as in eager."""
     m, env = self.meta, builder.env
     lead = len(shape) - len(m.shape)
     if lead < 0:
