@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +26,8 @@ class CompiledGraph:
     unit: Unit | None
     run: Callable[..., Any]
     runner: str
-    addresses: dict[str, int]
+    native: Any
+    """The plan's native table (runtime.native.NativePlan), for entries of the native call path; None otherwise."""
     seconds: dict[str, float]
 
 
@@ -57,33 +60,34 @@ def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None
     plan: Plan = timed("schedule", schedule, program, graph)
     chosen = choose_runner(runner)
     unit: Unit | None = None
-    addresses: dict[str, int] = {}
+    native: Any = None
     if chosen == "native":
-        from .codegen.llvm import compile_kernels, link
-        unit = timed("codegen", compile_kernels, kernels_of(plan))
-        addresses = timed("link", link, unit)
-        from .runtime.native import make_runner
-        run = timed("runner", make_runner, plan, addresses)
+        from .codegen.llvm import LlvmTarget
+        from .codegen.llvm.jit import load
+
+        unit = timed("codegen", LlvmTarget().compile, kernels_of(plan))
+        loaded = timed("link", load, unit)
+        native = timed("runner", _native().prepare, plan, loaded.addresses)
+        native.held += (loaded,)
+        run = _native().function(native)
     else:
         from .runtime.reference import ReferenceRunner
+
         run = timed("runner", ReferenceRunner().make, plan, None)
     record.emit("plan", callable_id=callable_id, entry_id=entry_id,
                 message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, runner {chosen}",
                 seconds=seconds, runner=chosen)
-    return CompiledGraph(graph, program, plan, unit, run, chosen, addresses, seconds)
+    return CompiledGraph(graph, program, plan, unit, run, chosen, native, seconds)
 
 
 def choose_runner(wanted: str) -> str:
     """"native" or "reference". Asking for "native" where it is unavailable raises with the reason."""
-    import os
-
     if wanted == "auto":
         wanted = os.environ.get("PELLUCID_RUNNER", "auto")
     if wanted == "reference":
         return "reference"
     if wanted not in ("auto", "native"):
         raise ValueError(f"runner={wanted!r}: expected 'auto', 'native' or 'reference'")
-    from .runtime.native import unavailable_reason
     reason = unavailable_reason()
     if reason is None:
         return "native"
@@ -91,6 +95,25 @@ def choose_runner(wanted: str) -> str:
         raise RuntimeError(f"runner='native' cannot be used here: {reason}; use runner='reference' or 'auto'")
     _notice_once(reason)
     return "reference"
+
+
+@functools.cache
+def _native() -> Any:
+    from .runtime.native.runner import NativeRunner
+
+    return NativeRunner()
+
+
+@functools.cache
+def unavailable_reason() -> str | None:
+    """Why the native runner cannot be used in this process, or None."""
+    from .torchdoor.symbols import Unavailable
+
+    try:
+        _native()
+    except (Unavailable, ImportError) as e:
+        return str(e)
+    return None
 
 
 _noticed: set[str] = set()

@@ -13,8 +13,7 @@ def env() -> None:
     import llvmlite
     import torch
 
-    from ..pipeline import choose_runner
-    from ..runtime.native import unavailable_reason
+    from ..pipeline import choose_runner, unavailable_reason
 
     reason = unavailable_reason()
     rows = {
