@@ -80,7 +80,10 @@ def _contiguous_strides(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def tensor_holds(v: Any, g: TensorGuard) -> bool:
-    if type(v) is not g.tensor_type or v.dtype is not g.dtype or v.device != g.device or v.ndim != len(g.shape):
+    if type(v) is not g.tensor_type:
+        return False
+    assert isinstance(v, torch.Tensor)
+    if v.dtype is not g.dtype or v.device != g.device or v.ndim != len(g.shape):
         return False
     if dispatch_keys(v) != g.dispatch_keys or (g.requires_grad is not None and v.requires_grad is not g.requires_grad):
         return False

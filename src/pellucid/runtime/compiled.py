@@ -92,7 +92,7 @@ class Compiled:
                     break
             else:
                 found = self.miss(table, slots)
-                if type(found) is str:
+                if isinstance(found, str):
                     return self.leave(table, slots, args, kwargs, found)
                 entry = found
             try:
