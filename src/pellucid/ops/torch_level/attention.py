@@ -30,7 +30,7 @@ def scaled_dot_product_attention(b: GraphBuilder, query: Val, key: Val, value: V
     if len({q.meta.dtype, k.meta.dtype, v.meta.dtype}) > 1:
         raise WouldRaise("scaled_dot_product_attention: query, key and value must be of one dtype")
     if is_causal and attn_mask is not None:
-        raise WouldRaise("scaled_dot_product_attention: attn_mask must not be set when is_causal=True")
+        raise Unsupported("attention with both attn_mask and is_causal", "add the causal mask to attn_mask")
     if attn_mask is not None and attn_mask.meta.dtype not in (torch.bool, q.meta.dtype):
         raise WouldRaise("scaled_dot_product_attention: attn_mask must be bool or of query's dtype")
     width = q.meta.shape[-1]

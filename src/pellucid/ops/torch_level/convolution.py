@@ -11,7 +11,6 @@ from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import Size
 from ..errors import Unsupported, WouldRaise
 from .args import int_arg, need_tensor, ntuple
-from .creation import constant
 from .declare import expansion
 
 
@@ -153,13 +152,7 @@ def _adaptive(n: int) -> None:
         if return_indices:
             raise Unsupported("adaptive max pooling with indices", "use max_pool with return_indices")
         x, single = _batched(builder, input, n, f"adaptive_max_pool{n}d")
-        size = tuple(builder.env.concrete(s) for s in _out_size(x, output_size, n))
-        have = tuple(builder.env.concrete(s) for s in x.meta.shape[2:])
-        if any(h % s for h, s in zip(have, size)):
-            raise Unsupported("adaptive max pooling to a size that does not divide the input", "choose a divisor")
-        kernel = tuple(h // s for h, s in zip(have, size))
-        pooled = builder.emit("max_pool", x, kernel, kernel, (0,) * n, (1,) * n, False)
-        return _unbatched(builder, pooled[0], single)
+        return _unbatched(builder, builder.emit("adaptive_max_pool", x, _out_size(x, output_size, n)), single)
     expansion(f"F.adaptive_avg_pool{n}d", f"aten.adaptive_avg_pool{n}d",
               *([f"aten._adaptive_avg_pool{n}d"] if n > 1 else []))(average)
     expansion(f"F.adaptive_max_pool{n}d")(maximum)
@@ -183,7 +176,7 @@ for _n in (1, 2, 3):
 @expansion("F.interpolate", "F.upsample")
 def interpolate(b: GraphBuilder, input: Val, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False) -> Val:
-    """Nearest and (bi)linear interpolation of (N, C, ...) to constant sizes, by gathers with constant positions."""
+    """Nearest and (bi)linear interpolation of (N, C, ...) to constant sizes."""
     x = need_tensor(input)
     n = x.ndim - 2
     if mode not in ("nearest", "nearest-exact", "linear", "bilinear", "trilinear") or antialias:
@@ -192,44 +185,21 @@ def interpolate(b: GraphBuilder, input: Val, size: Any = None, scale_factor: Any
         raise WouldRaise(f"interpolate: mode {mode!r} does not fit an input of {x.ndim} dimensions")
     if (size is None) == (scale_factor is None):
         raise WouldRaise("only one of size or scale_factor should be defined")
-    have = [b.env.concrete(s) for s in x.meta.shape[2:]]
-    scales: list[float | None] = [None] * n
+    scales: tuple[float | None, ...] = (None,) * n
     if size is not None:
-        want = list(_ints(b, size, n, "size"))
+        want = ntuple(size, n, "size")
     else:
-        factors = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * n
-        want = [int(h * float(f)) for h, f in zip(have, factors)]
+        factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+        want = tuple([_scaled(b, h, f) for h, f in zip(x.meta.shape[2:], factors)])
         if not recompute_scale_factor:
-            scales = [1.0 / f for f in factors]
-    for k in range(n):
-        if "nearest" in mode:
-            x = _nearest(b, x, 2 + k, have[k], want[k], scales[k], mode == "nearest-exact")
-        else:
-            x = _linear(b, x, 2 + k, have[k], want[k], scales[k], bool(align_corners))
-    return x
+            scales = tuple(float(f) for f in factors)
+    if "nearest" in mode:
+        return b.emit("upsample_nearest", x, want, scales, mode == "nearest-exact")
+    return b.emit("upsample_linear", x, want, bool(align_corners), scales)
 
 
-def _nearest(b: GraphBuilder, x: Val, d: int, have: int, want: int, scale: float | None, exact: bool) -> Val:
-    step = torch.tensor(have / want if scale is None else scale, dtype=torch.float32)
-    i = torch.arange(want, dtype=torch.float32)
-    at = ((i + 0.5 if exact else i) * step).floor().long().clamp_(max=have - 1)
-    return b.emit("index_select", x, d, constant(b, at))
-
-
-def _linear(b: GraphBuilder, x: Val, d: int, have: int, want: int, scale: float | None, corners: bool) -> Val:
-    inner = torch.float64 if x.meta.dtype is torch.float64 else torch.float32
-    i = torch.arange(want, dtype=inner)
-    if corners:
-        at = i * ((have - 1) / (want - 1) if want > 1 else 0.0)
-    else:
-        at = ((i + 0.5) * (have / want if scale is None else scale) - 0.5).clamp_(min=0)
-    low = at.floor().long().clamp_(max=have - 1)
-    high = (low + 1).clamp_(max=have - 1)
-    shape = (want,) + (1,) * (x.ndim - 1 - d)
-    part = constant(b, (at - low).clamp_(0, 1).to(x.meta.dtype).view(shape))
-    first = b.emit("index_select", x, d, constant(b, low))
-    second = b.emit("index_select", x, d, constant(b, high))
-    return b.emit("add", b.emit("mul", first, b.emit("sub", 1, part)), b.emit("mul", second, part))
+def _scaled(b: GraphBuilder, size: Size, factor: float) -> Size:
+    return size * int(factor) if float(factor).is_integer() else int(b.env.concrete(size) * float(factor))
 
 
 @expansion("F.unfold")

@@ -9,7 +9,7 @@ from ...shapes.dim import Size, product
 from ..errors import Unsupported, WouldRaise
 from .args import broadcast_shapes, need_tensor, reject_out, same_shape, wrap_dim
 from .declare import expansion
-from .views import to_shape
+from .views import to_shape, view_strides
 
 
 def _one_dtype(*xs: Val) -> None:
@@ -87,29 +87,23 @@ def matmul(b: GraphBuilder, input: Val, other: Val, *, out: Any = None) -> Val:
         if y.ndim == 1:
             return b.emit("mv", x, y)
         return b.emit("mm", x, y)
-    if y.ndim == 1:
-        _inner(b, x.meta.shape[-1], y.meta.shape[0])
-        rows = to_shape(b, x, (product(x.meta.shape[:-1]), x.meta.shape[-1]))
-        return b.emit("view", b.emit("mv", rows, y), x.meta.shape[:-1])
-    _inner(b, x.meta.shape[-1], y.meta.shape[-2])
-    if y.ndim == 2:
-        rows = to_shape(b, x, (product(x.meta.shape[:-1]), x.meta.shape[-1]))
-        return b.emit("view", b.emit("mm", rows, y), x.meta.shape[:-1] + (y.meta.shape[1],))
-    if x.ndim <= 2:
-        return _small_by_batch(b, x, y)
-    batch = broadcast_shapes(b, x.meta.shape[:-2], y.meta.shape[:-2])
-    p = b.emit("bmm", _batched(b, x, batch), _batched(b, y, batch))
-    return b.emit("view", p, batch + (x.meta.shape[-2], y.meta.shape[-1]))
-
-
-def _small_by_batch(b: GraphBuilder, x: Val, y: Val) -> Val:
-    """A vector or matrix times a batch: (y^T x^T)^T with the batch folded into rows, as eager does; the result of a
-    matrix is a transposed view."""
-    yt = b.emit("transpose", y, -2, -1)
+    _inner(b, x.meta.shape[-1], y.meta.shape[-2 if y.ndim > 1 else 0])
     if x.ndim == 1:
-        return matmul(b, yt, x)
-    folded = matmul(b, yt, b.emit("transpose", x, 0, 1))
-    return b.emit("transpose", folded, -2, -1)
+        return matmul(b, b.emit("transpose", y, -2, -1), x)
+    if y.ndim <= 2:
+        rows = _rows(b, x)
+        if rows is not None:
+            return b.emit("view", b.emit("mm" if y.ndim == 2 else "mv", rows, y), x.meta.shape[:-1] + y.meta.shape[1:])
+    right = b.emit("unsqueeze", y, 1) if y.ndim == 1 else y
+    batch = broadcast_shapes(b, x.meta.shape[:-2], right.meta.shape[:-2])
+    p = b.emit("bmm", _batched(b, x, batch), _batched(b, right, batch))
+    return b.emit("view", p, batch + x.meta.shape[-2:-1] + (y.meta.shape[-1:] if y.ndim > 1 else ()))
+
+
+def _rows(b: GraphBuilder, x: Val) -> Val | None:
+    """x with all but its last dimension made one, where that needs no copy."""
+    shape = (product(x.meta.shape[:-1]), x.meta.shape[-1])
+    return None if view_strides(b, x, shape) is None else b.emit("view", x, shape)
 
 
 def _batched(b: GraphBuilder, x: Val, batch: tuple[Size, ...]) -> Val:
@@ -283,10 +277,12 @@ def einsum(b: GraphBuilder, equation: Any, *operands: Any) -> Val:
     subs, result = _terms(equation, xs)
     for i, names in enumerate(subs):
         xs[i], subs[i] = _diagonals(b, xs[i], names)
+    letters = sorted({n for ns in subs for n in ns if n not in result})
+    rank = {n: i for i, n in enumerate([*result, *letters])}
     x, names = xs[0], subs[0]
     for k in range(1, len(xs)):
         later = set(result).union(*subs[k + 1:])
-        x, names = _contract(b, x, names, xs[k], subs[k], later)
+        x, names = _contract(b, x, names, xs[k], subs[k], later, rank)
     extra = tuple(i for i, n in enumerate(names) if n not in result)
     if extra:
         x = b.emit("sum", x, extra, False, None)
@@ -305,8 +301,10 @@ def _diagonals(b: GraphBuilder, x: Val, names: list[str]) -> tuple[Val, list[str
     return x, names
 
 
-def _contract(b: GraphBuilder, x: Val, xn: list[str], y: Val, yn: list[str],
-              later: set[str]) -> tuple[Val, list[str]]:
+def _contract(b: GraphBuilder, x: Val, xn: list[str], y: Val, yn: list[str], later: set[str],
+              rank: dict[str, int]) -> tuple[Val, list[str]]:
+    """The product of two operands, summed over what they share and `later` does not hold. Without such an index it is
+    elementwise. `rank` orders the dimensions as eager does: the result's first."""
     sizes: dict[str, Size] = {}
     for v, ns in ((x, xn), (y, yn)):
         for n, s in zip(ns, v.meta.shape):
@@ -320,15 +318,27 @@ def _contract(b: GraphBuilder, x: Val, xn: list[str], y: Val, yn: list[str],
             ns = [n for i, n in enumerate(ns) if i not in gone]
         reduced.append((v, ns))
     (x, xn), (y, yn) = reduced
-    both = [n for n in xn if n in yn]
+    both = sorted([n for n in xn if n in yn], key=rank.__getitem__)
     batch = [n for n in both if n in later]
     inner = [n for n in both if n not in later]
-    left, right = [n for n in xn if n not in both], [n for n in yn if n not in both]
+    left, right = (sorted([n for n in ns if n not in both], key=rank.__getitem__) for ns in (xn, yn))
+    if not inner:
+        names = sorted([*batch, *left, *right], key=rank.__getitem__)
+        return b.emit("mul", _aligned(b, x, xn, names), _aligned(b, y, yn, names)), names
     x = _arranged(b, x, xn, (batch, left, inner), sizes)
     y = _arranged(b, y, yn, (batch, inner, right), sizes)
     out = b.emit("bmm", x, y)
     names = batch + left + right
     return b.emit("view", out, tuple(sizes[n] for n in names)), names
+
+
+def _aligned(b: GraphBuilder, x: Val, have: list[str], names: list[str]) -> Val:
+    """x permuted to the order of `names`, with a dimension of size 1 for each name that it lacks."""
+    x = b.emit("permute", x, tuple(have.index(n) for n in names if n in have))
+    for d, n in enumerate(names):
+        if n not in have:
+            x = b.emit("unsqueeze", x, d)
+    return x
 
 
 def _arranged(b: GraphBuilder, x: Val, names: list[str], groups: tuple[list[str], ...], sizes: dict[str, Size]) -> Val:

@@ -34,7 +34,7 @@ def view(b: GraphBuilder, input: Val, *args: Any, **kwargs: Any) -> Val:
     if isinstance(args[0], torch.dtype):
         if args[0] is x.meta.dtype:
             return b.emit("alias", x)
-        raise Unsupported("view(dtype) reinterprets bits", "convert with .to(dtype)")
+        return b.emit("view_dtype", x, args[0])
     shape = infer_size(b, sizes_arg(args), x.meta.shape)
     if view_strides(b, x, shape) is None:
         raise WouldRaise("view size is not compatible with input tensor's size and stride")
