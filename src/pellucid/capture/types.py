@@ -121,6 +121,9 @@ class Break:
     message: str
     remedy: str
     stack: UserStack
+    then: str = "push"
+    """What the operation's result does in the top frame: push, drop, again (it is pushed and the instruction before
+    `index` runs again), for_iter (push; a StopIteration ends the loop)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,206 @@
+"""Methods of object, type, functions and exceptions; class methods implemented in C."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+from ..classes import MISSING
+from ..operators import identical
+from ..state import Capture
+from ..values.base import Broken, Value
+from ..values.builtin import TYPE_METHODS, BuiltinVal
+from ..values.constant import FALSE, NONE, TRUE, Const
+from ..values.function import FunctionVal, MethodVal
+from ..values.instance import InstanceVal
+from ..values.klass import ClassVal, allocate, builtin_init, make_instance
+from ..values.mapping import DictVal
+from ..values.sequence import TupleVal
+from .builtin_functions import all_of, text_of
+
+Args = list[Value]
+Kw = dict[str, Value]
+NOT_IMPLEMENTED = Const(NotImplemented)
+
+
+# ------------------------------------------------------------------ object
+def _object_setattr(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    name = args[0].constant(cx)
+    r = s.generic_set(cx, name, args[1]) if isinstance(s, InstanceVal) else s.setattr(cx, name, args[1])
+    return _none(r)
+
+
+def _none(r: Any) -> Any:
+    if r is None:
+        return NONE
+    r.then, r.detail = "instead", NONE
+    return r
+
+
+def _object_delattr(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    name = args[0].constant(cx)
+    return _none(s.generic_delete(cx, name) if isinstance(s, InstanceVal) else s.delattr(cx, name))
+
+
+def _object_getattribute(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    name = args[0].constant(cx)
+    return s.generic(cx, name, fallback=False) if isinstance(s, InstanceVal) else s.attr(cx, name)
+
+
+def _object_init(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    if isinstance(s, InstanceVal):
+        r = builtin_init(cx, s, args, kw)
+        if r is not None:
+            return r
+    return NONE
+
+
+def _object_eq(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    return TRUE if identical(cx, s, args[0]) else NOT_IMPLEMENTED
+
+
+def _object_ne(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    return FALSE if identical(cx, s, args[0]) else NOT_IMPLEMENTED
+
+
+def _object_hash(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    raise Broken("PB112", "the identity hash of an object", cx.fixed(hash), [s])
+
+
+TYPE_METHODS[object] = {
+    "__setattr__": _object_setattr,
+    "__delattr__": _object_delattr,
+    "__getattribute__": _object_getattribute,
+    "__init__": _object_init,
+    "__eq__": _object_eq,
+    "__ne__": _object_ne,
+    "__hash__": _object_hash,
+    "__init_subclass__": lambda cx, s, a, k: NONE,
+    "__str__": lambda cx, s, a, k: text_of(cx, s, "__str__"),
+}
+
+
+# ------------------------------------------------------------------ type
+def _type_call(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    if isinstance(s, ClassVal):
+        return make_instance(cx, s, s.check(cx), args, kw)
+    return None
+
+
+def _type_getattribute(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    return s.attr(cx, args[0].constant(cx))
+
+
+def _instancecheck(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    from .builtin_functions import instance_of
+
+    return TRUE if instance_of(cx, args[0], s.constant(cx)) else FALSE
+
+
+def _subclasscheck(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    return TRUE if issubclass(args[0].constant(cx), s.constant(cx)) else FALSE
+
+
+TYPE_METHODS[type] = {
+    "__call__": _type_call,
+    "__getattribute__": _type_getattribute,
+    "__instancecheck__": _instancecheck,
+    "__subclasscheck__": _subclasscheck,
+    "mro": lambda cx, s, a, k: cx.literal(s.constant(cx).mro()),
+}
+
+
+# ------------------------------------------------------------------ functions
+def _function_get(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    if type(args[0]) is Const and args[0].constant(cx) is None:
+        return s
+    return MethodVal(s, args[0])
+
+
+TYPE_METHODS[types.FunctionType] = {
+    "__get__": _function_get,
+    "__call__": lambda cx, s, a, k: s.call(cx, a, k),
+}
+TYPE_METHODS[types.MethodType] = {"__call__": lambda cx, s, a, k: s.call(cx, a, k)}
+
+
+def _property_get(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    assert isinstance(s, BuiltinVal)
+    if type(args[0]) is Const:
+        return s
+    return cx.fixed(s.obj.fget).call(cx, [args[0]], {})
+
+
+TYPE_METHODS[property] = {"__get__": _property_get}
+
+
+# ------------------------------------------------------------------ exceptions
+def _exception_init(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    if isinstance(s, InstanceVal):
+        s.base = TupleVal(list(args))
+    return NONE
+
+
+def _with_traceback(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    return s
+
+
+def _add_note(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    raise Broken("PB112", "add_note() of an exception")
+
+
+TYPE_METHODS[BaseException] = {
+    "__init__": _exception_init,
+    "with_traceback": _with_traceback,
+    "__str__": lambda cx, s, a, k: text_of(cx, s, "__str__"),
+}
+
+
+# ------------------------------------------------------------------ class methods
+def _fromkeys(cx: Capture, cls: Value, args: Args, kw: Kw) -> Any:
+    c = cls.constant(cx)
+    if c not in (dict, collections.OrderedDict):
+        return None
+    keys = all_of(cx, args[0])
+    if keys is None:
+        return None
+    value = args[1] if len(args) > 1 else NONE
+    return DictVal(c, {k.key(cx): value for k in keys})
+
+
+def _new(cx: Capture, cls: Value, args: Args, kw: Kw) -> Any:
+    """object.__new__(C), dict.__new__(C) ... or C.__new__(C) that is one of them."""
+    made = args[0].constant(cx) if args else None
+    if not isinstance(made, type):
+        return None
+    if made in (tuple, list, dict, set, frozenset, int, float, str):
+        return args[0].call(cx, args[1:], kw)
+    new = getattr(made, "__new__", None)
+    if made.__flags__ & (1 << 9) == 0 and not issubclass(made, BaseException) and made is not object:
+        return None
+    if hasattr(made, "_fields") and issubclass(made, tuple):
+        items = all_of(cx, args[1])
+        return None if items is None else TupleVal(items, made)
+    del new
+    if issubclass(made, BaseException):
+        return InstanceVal(cx, made, base=TupleVal(list(args[1:])))
+    if issubclass(made, tuple):
+        items = all_of(cx, args[1]) if len(args) > 1 else []
+        return None if items is None else InstanceVal(cx, made, base=TupleVal(items))
+    if issubclass(made, (dict, list)):
+        return allocate(cx, made, args[1:])
+    if issubclass(made, (int, float, str, set, frozenset)):
+        return None
+    return InstanceVal(cx, made)
+
+
+CLASS_METHODS: dict[str, Any] = {
+    "fromkeys": _fromkeys,
+    "__new__": _new,
+    "__init_subclass__": lambda cx, cls, a, k: NONE,
+    "__subclasshook__": lambda cx, cls, a, k: NOT_IMPLEMENTED,
+    "mro": lambda cx, cls, a, k: cx.literal(cls.constant(cx).mro()),
+}
+
+__all__ = ["CLASS_METHODS", "FunctionVal", "MISSING"]

@@ -1,0 +1,432 @@
+"""Operators on values: arithmetic, comparison, identity."""
+
+from __future__ import annotations
+
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+from ..ops.registry import FUNCTIONS, METHODS
+from .classes import MISSING
+from .values.base import Broken, Invoke, NotConstant, Result, Value
+from .values.constant import FALSE, NONE, TRUE, Const
+from .values.function import FunctionVal, MethodVal
+from .values.instance import InstanceVal
+from .values.klass import ClassVal
+from .values.mapping import DictVal
+from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
+from .values.sets import SetVal
+from .values.size import SizeVal, size_binary, size_unary
+from .values.tensor import TensorVal
+
+if TYPE_CHECKING:
+    from .state import Capture
+
+NAMES: dict[Any, tuple[str, str]] = {
+    operator.add: ("__add__", "__radd__"), operator.sub: ("__sub__", "__rsub__"), operator.mul: ("__mul__", "__rmul__"),
+    operator.truediv: ("__truediv__", "__rtruediv__"), operator.floordiv: ("__floordiv__", "__rfloordiv__"),
+    operator.mod: ("__mod__", "__rmod__"), operator.pow: ("__pow__", "__rpow__"),
+    operator.matmul: ("__matmul__", "__rmatmul__"), operator.and_: ("__and__", "__rand__"),
+    operator.or_: ("__or__", "__ror__"), operator.xor: ("__xor__", "__rxor__"),
+    operator.lshift: ("__lshift__", "__rlshift__"), operator.rshift: ("__rshift__", "__rrshift__"),
+}
+INPLACE: dict[Any, tuple[str, Any]] = {
+    operator.iadd: ("__iadd__", operator.add), operator.isub: ("__isub__", operator.sub),
+    operator.imul: ("__imul__", operator.mul), operator.itruediv: ("__itruediv__", operator.truediv),
+    operator.ifloordiv: ("__ifloordiv__", operator.floordiv), operator.imod: ("__imod__", operator.mod),
+    operator.ipow: ("__ipow__", operator.pow), operator.imatmul: ("__imatmul__", operator.matmul),
+    operator.iand: ("__iand__", operator.and_), operator.ior: ("__ior__", operator.or_),
+    operator.ixor: ("__ixor__", operator.xor), operator.ilshift: ("__ilshift__", operator.lshift),
+    operator.irshift: ("__irshift__", operator.rshift),
+}
+COMPARE: dict[Any, tuple[str, str]] = {
+    operator.lt: ("__lt__", "__gt__"), operator.le: ("__le__", "__ge__"), operator.gt: ("__gt__", "__lt__"),
+    operator.ge: ("__ge__", "__le__"), operator.eq: ("__eq__", "__eq__"), operator.ne: ("__ne__", "__ne__"),
+}
+SYMBOLS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
+           operator.mod: "%", operator.pow: "** or pow()", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
+           operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>", operator.lt: "<", operator.le: "<=",
+           operator.gt: ">", operator.ge: ">="}
+UNARY = {operator.neg: "__neg__", operator.pos: "__pos__", operator.invert: "__invert__", abs: "__abs__"}
+
+
+def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
+    """a op b, in-place operators included."""
+    ta, tb = type(a), type(b)
+    if ta is Const and tb is Const:
+        if a.pending is not None:
+            cx.pin(a)
+        if b.pending is not None:
+            cx.pin(b)
+        try:
+            return Const(op(a.value, b.value))
+        except Exception as e:
+            raise cx.reraise(e) from None
+    if ta is TensorVal or tb is TensorVal:
+        return tensor_binary(cx, op, a, b)
+    if ta is SizeVal or tb is SizeVal:
+        r = size_binary(cx, op, a, b)
+        if r is not None:
+            return r
+    if op in INPLACE:
+        name, plain = INPLACE[op]
+        if ta is ListVal and op in (operator.iadd, operator.imul):
+            return _list_inplace(cx, op, a, b)
+        if ta is SetVal and a.cls is set and op in (operator.ior, operator.iand, operator.isub, operator.ixor):
+            r = _set_operation(cx, plain, a, b)
+            if isinstance(r, SetVal):
+                a.write(cx)
+                a.items = r.items
+                return a
+        if ta is DictVal and op is operator.ior:
+            from .known.builtin_functions import update_dict
+
+            made = update_dict(cx, a, [b], {})
+            if isinstance(made, Invoke):
+                made.then, made.detail = "instead", a
+                return made
+            return a
+        if isinstance(a, InstanceVal):
+            r2 = a.invoke_special(cx, name, [b])
+            if r2 is not None:
+                return r2
+        return binary(cx, plain, a, b)
+    if isinstance(a, InstanceVal) or isinstance(b, InstanceVal):
+        return _dunder(cx, op, a, b, *NAMES[op])
+    r3 = _containers(cx, op, a, b)
+    if r3 is not None:
+        return r3
+    try:
+        return cx.literal(op(a.constant(cx), b.constant(cx)))
+    except NotConstant:
+        pass
+    except Exception as e:
+        raise cx.reraise(e) from None
+    if ta is Const and type(a.constant(cx)) is str and op is operator.mod:
+        from .polyfills import polyfill
+
+        return Invoke(polyfill(cx, "percent_format"), [a, b])
+    raise _no_operator(cx, op, a, b)
+
+
+def _no_operator(cx: Capture, op: Any, a: Value, b: Value) -> Any:
+    return cx.raised(TypeError, f"unsupported operand type(s) for {SYMBOLS.get(op, op.__name__)}: "
+                                f"{a.pytype(cx).__name__!r} and {b.pytype(cx).__name__!r}")
+
+
+def tensor_binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
+    """An operator with a tensor on one side."""
+    from .torch_calls import expand
+
+    if isinstance(b, InstanceVal) and type(a) is TensorVal and op in NAMES:
+        right = b.special(cx, NAMES[op][1])
+        if type(right) is types.FunctionType:
+            return Invoke(cx.fixed(right), [b, a])
+    if isinstance(a, InstanceVal) and a.base is None:
+        left = a.special(cx, (NAMES.get(op) or INPLACE.get(op) or COMPARE[op])[0])
+        if left is MISSING and op in INPLACE:
+            left = a.special(cx, NAMES[INPLACE[op][1]][0])
+        if type(left) is types.FunctionType:
+            return Invoke(cx.fixed(left), [a, b])
+    fn = FUNCTIONS.get(op)
+    if fn is None:
+        names = NAMES.get(op) or COMPARE.get(op)
+        if names is None:
+            inplace = INPLACE[op]
+            names = (inplace[0], inplace[0])
+        if type(a) is TensorVal:
+            fn = METHODS.get(names[0])
+        else:
+            fn = METHODS.get(names[1])
+            if fn is not None:
+                return expand(cx, "method", names[1], fn, [b, a], {}, names[1], cx.fixed(op))
+    if fn is None:
+        if op in INPLACE and type(a) is not TensorVal:
+            return tensor_binary(cx, INPLACE[op][1], a, b)
+        cx.missing(f"operator.{op.__name__}")
+        raise Broken("PB105", f"operator {op.__name__} has no entry in the operator catalogue", cx.fixed(op), [a, b])
+    return expand(cx, "function", op, fn, [a, b], {}, op.__name__, cx.fixed(op))
+
+
+def _dunder(cx: Capture, op: Any, a: Value, b: Value, left: str, right: str) -> Result:
+    la = a.special(cx, left) if isinstance(a, InstanceVal) else MISSING
+    rb = b.special(cx, right) if isinstance(b, InstanceVal) else MISSING
+    python_left = type(la) is types.FunctionType
+    python_right = type(rb) is types.FunctionType
+    if python_left or python_right:
+        same = a.pytype(cx) is b.pytype(cx)
+        if python_left and (not python_right or same):
+            return Invoke(_polyfill(cx, "binary_left"), [cx.fixed(la), a, b, Const(SYMBOLS.get(op, op.__name__))])
+        if python_left:
+            return Invoke(_polyfill(cx, "binary_both"), [cx.fixed(la), cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))])
+        base = a.base if isinstance(a, InstanceVal) else a
+        if base is None or not isinstance(base, (SequenceVal, DictVal, SetVal)) or base is a:
+            return Invoke(_polyfill(cx, "binary_right"), [cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))])
+    xa = a.base if isinstance(a, InstanceVal) and a.base is not None else a
+    xb = b.base if isinstance(b, InstanceVal) and b.base is not None else b
+    if xa is not a or xb is not b:
+        return binary(cx, op, xa, xb)
+    raise _no_operator(cx, op, a, b)
+
+
+def _polyfill(cx: Capture, name: str) -> Value:
+    from .polyfills import polyfill
+
+    return polyfill(cx, name)
+
+
+def _list_inplace(cx: Capture, op: Any, a: ListVal, b: Value) -> Result:
+    items = a.write(cx)
+    if op is operator.imul:
+        n = b.concrete(cx) if type(b) is SizeVal else b.constant(cx)
+        items[:] = items * n
+        return a
+    from .known.builtin_functions import all_of
+
+    more = all_of(cx, b)
+    if more is None:
+        return Invoke(_polyfill(cx, "list_extend"), [a, b], then="instead", detail=a)
+    items.extend(more)
+    return a
+
+
+def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
+    ta, tb = type(a), type(b)
+    if op is operator.add:
+        if isinstance(a, SequenceVal) and ta is tb:
+            cls = a.cls if a.cls is b.cls and a.cls.__name__ == "Size" else None  # type: ignore[attr-defined]
+            return ta([*a.load(cx), *b.load(cx)], cls)  # type: ignore[attr-defined, call-arg]
+    elif op is operator.mul:
+        s, n = (a, b) if isinstance(a, SequenceVal) else (b, a)
+        if isinstance(s, SequenceVal) and type(n) in (Const, SizeVal):
+            count = n.concrete(cx) if type(n) is SizeVal else n.constant(cx)
+            if isinstance(count, int):
+                return type(s)(s.load(cx) * count, s.cls if s.cls.__name__ == "Size" else None)
+    elif ta is SetVal or tb is SetVal:
+        r = _set_operation(cx, op, a, b)
+        if r is not None:
+            return r
+    elif op is operator.or_ and ta is DictVal and tb is DictVal:
+        return DictVal(a.cls, {**a.load(cx), **b.load(cx)})
+    return None
+
+
+_SETS: dict[Any, Any] = {operator.or_: lambda x, y: {**x, **y},
+                         operator.and_: lambda x, y: {k: None for k in x if k in y},
+                         operator.sub: lambda x, y: {k: None for k in x if k not in y},
+                         operator.xor: lambda x, y: {**{k: None for k in x if k not in y}, **{k: None for k in y if k not in x}}}
+
+
+def _set_operation(cx: Capture, op: Any, a: Value, b: Value) -> SetVal | None:
+    fn = _SETS.get(op)
+    if fn is None or type(a) is not SetVal or type(b) is not SetVal:
+        return None
+    return SetVal(fn(a.load(cx), b.load(cx)), a.cls)
+
+
+# ------------------------------------------------------------------ unary
+def unary(cx: Capture, op: Any, a: Value) -> Result:
+    t = type(a)
+    if t is Const:
+        try:
+            return Const(op(a.constant(cx)))
+        except Exception as e:
+            raise cx.reraise(e) from None
+    if t is TensorVal:
+        from .torch_calls import expand
+
+        fn = FUNCTIONS.get(op) or METHODS.get(UNARY[op])
+        if fn is None:
+            cx.missing(f"operator.{op.__name__}")
+            raise Broken("PB105", f"operator {op.__name__} has no entry in the operator catalogue", cx.fixed(op), [a])
+        return expand(cx, "function", op, fn, [a], {}, op.__name__, cx.fixed(op))
+    if t is SizeVal:
+        return size_unary(cx, op, a)
+    if isinstance(a, InstanceVal):
+        r = a.invoke_special(cx, UNARY[op], [])
+        if r is not None:
+            return r
+    try:
+        return cx.literal(op(a.constant(cx)))
+    except NotConstant:
+        raise Broken("PB112", f"operator {op.__name__} of a {type(a).__name__[:-3].lower()}", cx.fixed(op), [a]) from None
+    except TypeError as e:
+        raise cx.reraise(e) from None
+
+
+# ------------------------------------------------------------------ comparison, identity
+def identical(cx: Capture, a: Value, b: Value) -> bool:
+    """a is b."""
+    if a is b:
+        return True
+    ta, tb = type(a), type(b)
+    if ta is Const or tb is Const:
+        if ta is not tb:
+            other, const = (a, b) if tb is Const else (b, a)
+            if const.pending is not None:  # type: ignore[attr-defined]
+                cx.pin(const)  # type: ignore[arg-type]
+            other.pytype(cx)
+            return False
+        if a.pending is not None:
+            cx.pin(a)
+        if b.pending is not None:
+            cx.pin(b)
+        x, y = a.value, b.value
+        if x is y:
+            return True
+        if type(x) is type(y) and type(x) in (int, str, bytes, float):
+            return bool(x == y)
+        return False
+    if ta is MethodVal and tb is MethodVal:
+        return False
+    oa, ob = getattr(a, "obj", None), getattr(b, "obj", None)
+    if oa is not None and oa is ob:
+        return True
+    if oa is not None and ob is not None:
+        sa, sb = a.source, b.source  # type: ignore[attr-defined]
+        if ta is not tb:
+            a.pytype(cx)
+            b.pytype(cx)
+        elif sa is not None and sb is not None and (sa.kind != "const" or sb.kind != "const"):
+            cx.guard_once((sa, sb, "distinct"), "distinct", sa, sb, "identity")
+    elif a.identity or b.identity:
+        pass
+    return False
+
+
+def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
+    ta, tb = type(a), type(b)
+    if ta is Const and tb is Const:
+        if a.pending is not None:
+            cx.pin(a)
+        if b.pending is not None:
+            cx.pin(b)
+        try:
+            r = op(a.value, b.value)
+        except Exception as e:
+            raise cx.reraise(e) from None
+        return TRUE if r is True else FALSE if r is False else cx.literal(r)
+    equality = op is operator.eq or op is operator.ne
+    if ta is TensorVal or tb is TensorVal:
+        if equality and not _number_like(b if ta is TensorVal else a):
+            other = b if ta is TensorVal else a
+            if type(other) is not TensorVal:
+                if not isinstance(other, (InstanceVal, SequenceVal)):
+                    return FALSE if op is operator.eq else TRUE
+        return tensor_binary(cx, op, a, b)
+    if ta is SizeVal or tb is SizeVal:
+        r = size_binary(cx, op, a, b)
+        if r is not None:
+            return r
+        if equality:
+            return FALSE if op is operator.eq else TRUE
+    if isinstance(a, InstanceVal) or isinstance(b, InstanceVal):
+        return _compare_instances(cx, op, a, b, equality)
+    if isinstance(a, SequenceVal) and isinstance(b, SequenceVal):
+        if ta is not tb:
+            if equality:
+                return FALSE if op is operator.eq else TRUE
+            raise _not_ordered(cx, op, a, b)
+        return _compare_sequences(cx, op, a, b)
+    if equality:
+        r2 = _equal(cx, a, b)
+        if r2 is not None:
+            return TRUE if r2 is (op is operator.eq) else FALSE
+    try:
+        return cx.literal(op(a.constant(cx), b.constant(cx)))
+    except NotConstant:
+        pass
+    except TypeError as e:
+        raise cx.reraise(e) from None
+    raise Broken("PB112", f"comparison of a {ta.__name__[:-3].lower()} and a {tb.__name__[:-3].lower()}", cx.fixed(op), [a, b])
+
+
+def _number_like(v: Value) -> bool:
+    return type(v) is SizeVal or type(v) is Const and isinstance(v.value, (int, float, complex, bool))
+
+
+def _not_ordered(cx: Capture, op: Any, a: Value, b: Value) -> Any:
+    return cx.raised(TypeError, f"{SYMBOLS[op]!r} not supported between instances of {a.pytype(cx).__name__!r} and "
+                                f"{b.pytype(cx).__name__!r}")
+
+
+def _equal(cx: Capture, a: Value, b: Value) -> bool | None:
+    """a == b for values whose equality is decided by kind, identity or contents; None where it is not known here."""
+    ta, tb = type(a), type(b)
+    if ta is Const or tb is Const:
+        if ta is not tb:
+            a.pytype(cx)
+            b.pytype(cx)
+            return False
+        return None
+    if ta is DictVal and tb is DictVal:
+        x, y = a.load(cx), b.load(cx)
+        if len(x) != len(y):
+            return False
+        for k, v in x.items():
+            w = y.get(k)
+            if w is None:
+                return False
+            if v is not w:
+                r = compare(cx, operator.eq, v, w)
+                if not isinstance(r, Const):
+                    return None
+                if not r.truth(cx):
+                    return False
+        return True
+    if ta is SetVal and tb is SetVal:
+        return a.load(cx).keys() == b.load(cx).keys()
+    if ta is SliceVal and tb is SliceVal or ta is RangeVal and tb is RangeVal:
+        return None
+    if ta is MethodVal and tb is MethodVal:
+        return identical(cx, a.fn, b.fn) and identical(cx, a.self, b.self)
+    if isinstance(a, (ClassVal, FunctionVal)) or isinstance(b, (ClassVal, FunctionVal)) or ta is not tb:
+        return identical(cx, a, b)
+    if getattr(a, "obj", None) is not None or getattr(b, "obj", None) is not None:
+        return identical(cx, a, b)
+    return None
+
+
+def _compare_sequences(cx: Capture, op: Any, a: Any, b: Any) -> Result:
+    x, y = a.load(cx), b.load(cx)
+    if op in (operator.eq, operator.ne) and len(x) != len(y):
+        return FALSE if op is operator.eq else TRUE
+    for v, w in zip(x, y):
+        if v is w and type(v) is not TensorVal:
+            continue
+        r = compare(cx, operator.eq, v, w)
+        if not isinstance(r, Const):
+            return Invoke(_polyfill(cx, "compare_sequences"), [cx.fixed(op), a, b])
+        if not r.truth(cx):
+            if op is operator.eq:
+                return FALSE
+            if op is operator.ne:
+                return TRUE
+            return compare(cx, op, v, w)
+    if op is operator.eq:
+        return TRUE
+    if op is operator.ne:
+        return FALSE
+    return TRUE if op(len(x), len(y)) else FALSE
+
+
+def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool) -> Result:
+    left, right = COMPARE[op]
+    la = a.special(cx, left) if isinstance(a, InstanceVal) else MISSING
+    rb = b.special(cx, right) if isinstance(b, InstanceVal) else MISSING
+    if op is operator.ne and isinstance(a, InstanceVal) and type(la) is not types.FunctionType \
+            and type(a.special(cx, "__eq__")) is types.FunctionType:
+        return Invoke(_polyfill(cx, "not_equal"), [a, b])
+    python_left, python_right = type(la) is types.FunctionType, type(rb) is types.FunctionType
+    if python_left or python_right:
+        nothing: Value = NONE
+        return Invoke(_polyfill(cx, "rich_compare"), [cx.fixed(la) if python_left else nothing,
+                                                      cx.fixed(rb) if python_right else nothing, a, b, cx.fixed(op),
+                                                      Const(SYMBOLS.get(op))])
+    xa = a.base if isinstance(a, InstanceVal) and a.base is not None and not a.is_exception else a
+    xb = b.base if isinstance(b, InstanceVal) and b.base is not None and not b.is_exception else b
+    if xa is not a or xb is not b:
+        return compare(cx, op, xa, xb)
+    if equality:
+        return TRUE if identical(cx, a, b) is (op is operator.eq) else FALSE
+    raise _not_ordered(cx, op, a, b)

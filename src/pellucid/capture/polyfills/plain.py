@@ -1,0 +1,510 @@
+"""The polyfills' code. A trailing underscore is dropped from the names of those that stand for a built-in."""
+# ruff: noqa: A001
+# mypy: ignore-errors
+
+import operator
+
+
+# ------------------------------------------------------------------ attributes
+def getattribute_or_getattr(obj, name, get, fallback):
+    try:
+        return get(obj, name)
+    except AttributeError:
+        return fallback(obj, name)
+
+
+def getattr_default(obj, name, default):
+    try:
+        return getattr(obj, name)
+    except AttributeError:
+        return default
+
+
+def hasattr_(obj, name):
+    try:
+        getattr(obj, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def cached_property(obj, fn, name):
+    value = fn(obj)
+    obj.__dict__[name] = value
+    return value
+
+
+def new_then_init(cls, args, kwargs):
+    obj = cls.__new__(cls, *args, **kwargs)
+    if isinstance(obj, cls):
+        type(obj).__init__(obj, *args, **kwargs)
+    return obj
+
+
+def defaultdict_missing(d, key, factory):
+    value = factory()
+    d[key] = value
+    return value
+
+
+# ------------------------------------------------------------------ operators
+def binary_left(left, a, b, symbol):
+    result = left(a, b)
+    if result is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+    return result
+
+
+def binary_right(right, a, b, symbol):
+    result = right(b, a)
+    if result is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+    return result
+
+
+def binary_both(left, right, a, b, symbol):
+    if type(a) is not type(b) and issubclass(type(b), type(a)):
+        result = right(b, a)
+        if result is NotImplemented:
+            result = left(a, b)
+    else:
+        result = left(a, b)
+        if result is NotImplemented:
+            result = right(b, a)
+    if result is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+    return result
+
+
+def rich_compare(left, right, a, b, op, symbol):
+    reflected_first = left is not None and right is not None and type(a) is not type(b) and issubclass(type(b), type(a))
+    if reflected_first:
+        result = right(b, a)
+        if result is not NotImplemented:
+            return result
+    if left is not None:
+        result = left(a, b)
+        if result is not NotImplemented:
+            return result
+    if right is not None and not reflected_first:
+        result = right(b, a)
+        if result is not NotImplemented:
+            return result
+    if op is operator.eq:
+        return a is b
+    if op is operator.ne:
+        return a is not b
+    raise TypeError(f"{symbol!r} not supported between instances of {type(a).__name__!r} and {type(b).__name__!r}")
+
+
+def not_equal(a, b):
+    return not a == b
+
+
+def not_(a):
+    return not a
+
+
+def compare_sequences(op, a, b):
+    for x, y in zip(a, b):
+        if x is not y and not x == y:
+            if op is operator.eq:
+                return False
+            if op is operator.ne:
+                return True
+            return op(x, y)
+    return op(len(a), len(b))
+
+
+def percent_format(template, values):
+    if type(values) is not tuple:
+        values = (values,)
+    return template % tuple([v if isinstance(v, (int, float)) else str(v) for v in values])
+
+
+# ------------------------------------------------------------------ iteration
+def contains_by_iteration(container, item):
+    for x in container:
+        if x is item or x == item:
+            return True
+    return False
+
+
+def iterate_by_index(obj):
+    i = 0
+    while True:
+        try:
+            v = obj[i]
+        except IndexError:
+            return
+        yield v
+        i += 1
+
+
+def iter_until(fn, sentinel):
+    while True:
+        v = fn()
+        if v == sentinel:
+            return
+        yield v
+
+
+def next_default(iterator, default):
+    try:
+        return next(iterator)
+    except StopIteration:
+        return default
+
+
+def list_(iterable):
+    out = []
+    for x in iterable:
+        out.append(x)
+    return out
+
+
+def tuple_(iterable):
+    out = []
+    for x in iterable:
+        out.append(x)
+    return tuple(out)
+
+
+def set_(iterable):
+    out = set()
+    for x in iterable:
+        out.add(x)
+    return out
+
+
+def frozenset_(iterable):
+    out = []
+    for x in iterable:
+        out.append(x)
+    return frozenset(out)
+
+
+def list_extend(items, iterable):
+    for x in iterable:
+        items.append(x)
+
+
+def set_update(items, iterable):
+    for x in iterable:
+        items.add(x)
+
+
+def dict_update(d, other, kwargs={}):
+    for k in other.keys():
+        d[k] = other[k]
+    for k in kwargs:
+        d[k] = kwargs[k]
+
+
+def dict_update_pairs(d, pairs, kwargs={}):
+    for k, v in pairs:
+        d[k] = v
+    for k in kwargs:
+        d[k] = kwargs[k]
+
+
+def enumerate_(iterable, start=0):
+    for x in iterable:
+        yield start, x
+        start += 1
+
+
+def zip_(*iterables, strict=False):
+    iterators = [iter(i) for i in iterables]
+    if not iterators:
+        return
+    while True:
+        values = []
+        for n, it in enumerate(iterators):
+            try:
+                values.append(next(it))
+            except StopIteration:
+                if strict and n:
+                    raise ValueError(f"zip() argument {n + 1} is shorter than argument {n}") from None
+                if strict:
+                    for m in range(1, len(iterators)):
+                        try:
+                            next(iterators[m])
+                        except StopIteration:
+                            continue
+                        raise ValueError(f"zip() argument {m + 1} is longer than argument {m}") from None
+                return
+        yield tuple(values)
+
+
+def map_(fn, *iterables):
+    if len(iterables) == 1:
+        for x in iterables[0]:
+            yield fn(x)
+    else:
+        for xs in zip(*iterables):
+            yield fn(*xs)
+
+
+def filter_(fn, iterable):
+    for x in iterable:
+        if x if fn is None else fn(x):
+            yield x
+
+
+def reversed_(sequence):
+    i = len(sequence)
+    while i > 0:
+        i -= 1
+        yield sequence[i]
+
+
+def any_(iterable):
+    for x in iterable:
+        if x:
+            return True
+    return False
+
+
+def all_(iterable):
+    for x in iterable:
+        if not x:
+            return False
+    return True
+
+
+def sum_(iterable, start=0):
+    for x in iterable:
+        start = start + x
+    return start
+
+
+_NOTHING = object()
+
+
+def _first(args, key, default, name):
+    items = args[0] if len(args) == 1 else args
+    best = _NOTHING
+    best_key = None
+    for x in items:
+        k = x if key is None else key(x)
+        if best is _NOTHING or (k < best_key if name == "min" else k > best_key):
+            best, best_key = x, k
+    if best is _NOTHING:
+        if default is _NOTHING:
+            raise ValueError(f"{name}() arg is an empty sequence")
+        return default
+    return best
+
+
+def min_(args, key=None, default=_NOTHING):
+    return _first(args, key, default, "min")
+
+
+def max_(args, key=None, default=_NOTHING):
+    return _first(args, key, default, "max")
+
+
+def sorted_(iterable, key=None, reverse=False):
+    """Stable insertion sort: what is compared, and how often, differs from the built-in's; the result does not."""
+    out = []
+    keys = []
+    for x in iterable:
+        k = x if key is None else key(x)
+        i = len(out)
+        while i > 0 and (keys[i - 1] < k if reverse else k < keys[i - 1]):
+            i -= 1
+        out.insert(i, x)
+        keys.insert(i, k)
+    return out
+
+
+def list_sort(items, key=None, reverse=False):
+    items[:] = sorted(items, key=key, reverse=reverse)
+
+
+def reduce_(fn, iterable, initial=_NOTHING):
+    it = iter(iterable)
+    value = next(it) if initial is _NOTHING else initial
+    for x in it:
+        value = fn(value, x)
+    return value
+
+
+def str_join(separator, iterable):
+    return separator.join([x for x in iterable])
+
+
+def list_index(items, value, start=0, stop=None):
+    i = start
+    n = len(items) if stop is None else stop
+    while i < n:
+        if items[i] is value or items[i] == value:
+            return i
+        i += 1
+    raise ValueError(f"{value!r} is not in list")
+
+
+def list_count(items, value):
+    n = 0
+    for x in items:
+        if x is value or x == value:
+            n += 1
+    return n
+
+
+def list_remove(items, value):
+    i = 0
+    for x in items:
+        if x is value or x == value:
+            del items[i]
+            return
+        i += 1
+    raise ValueError("list.remove(x): x not in list")
+
+
+# ------------------------------------------------------------------ itertools
+def chain(*iterables):
+    for it in iterables:
+        for x in it:
+            yield x
+
+
+def chain_from_iterable(iterables):
+    for it in iterables:
+        for x in it:
+            yield x
+
+
+def islice(iterable, *args):
+    s = slice(*args)
+    start, stop, step = s.start or 0, s.stop, s.step or 1
+    i = 0
+    wanted = start
+    for x in iterable:
+        if stop is not None and i >= stop:
+            return
+        if i == wanted:
+            yield x
+            wanted += step
+            if stop is not None and wanted >= stop:
+                return
+        i += 1
+
+
+def repeat(value, times=None):
+    if times is None:
+        while True:
+            yield value
+    for _ in range(times):
+        yield value
+
+
+def count(start=0, step=1):
+    while True:
+        yield start
+        start += step
+
+
+def cycle(iterable):
+    saved = []
+    for x in iterable:
+        yield x
+        saved.append(x)
+    while saved:
+        for x in saved:
+            yield x
+
+
+def product(*iterables, repeat=1):
+    pools = [tuple(p) for p in iterables] * repeat
+    result = [()]
+    for pool in pools:
+        result = [x + (y,) for x in result for y in pool]
+    for x in result:
+        yield x
+
+
+def accumulate(iterable, func=operator.add, *, initial=None):
+    it = iter(iterable)
+    total = initial
+    if initial is None:
+        try:
+            total = next(it)
+        except StopIteration:
+            return
+    yield total
+    for x in it:
+        total = func(total, x)
+        yield total
+
+
+def starmap(fn, iterable):
+    for args in iterable:
+        yield fn(*args)
+
+
+def takewhile(predicate, iterable):
+    for x in iterable:
+        if not predicate(x):
+            return
+        yield x
+
+
+def dropwhile(predicate, iterable):
+    it = iter(iterable)
+    for x in it:
+        if not predicate(x):
+            yield x
+            break
+    for x in it:
+        yield x
+
+
+def pairwise(iterable):
+    it = iter(iterable)
+    try:
+        a = next(it)
+    except StopIteration:
+        return
+    for b in it:
+        yield a, b
+        a = b
+
+
+def zip_longest(*iterables, fillvalue=None):
+    iterators = [iter(i) for i in iterables]
+    done = [False] * len(iterators)
+    while True:
+        values = []
+        for n, it in enumerate(iterators):
+            if done[n]:
+                values.append(fillvalue)
+                continue
+            try:
+                values.append(next(it))
+            except StopIteration:
+                done[n] = True
+                values.append(fillvalue)
+        if all(done):
+            return
+        yield tuple(values)
+
+
+def combinations(iterable, r):
+    pool = tuple(iterable)
+    n = len(pool)
+    if r > n:
+        return
+    indices = list(range(r))
+    yield tuple([pool[i] for i in indices])
+    while True:
+        for i in reversed(range(r)):
+            if indices[i] != i + n - r:
+                break
+        else:
+            return
+        indices[i] += 1
+        for j in range(i + 1, r):
+            indices[j] = indices[j - 1] + 1
+        yield tuple([pool[i] for i in indices])

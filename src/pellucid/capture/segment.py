@@ -1,0 +1,314 @@
+"""A finished run of the symbolic machine as a `Segment`: outputs, recipes, effects, the exit, and the frames to go on with."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from ..bytecode.effects import EFFECTS
+from ..guards import globalkey
+from ..guards.types import Guard, Source
+from .executor import Machine, Returned, Stopped, skip
+from .frames import UNBOUND, Frame, Then
+from .frames import frames as frames_of
+from .native_ops import native_operation
+from .state import Capture
+from .symbolic import Symbolic
+from .types import (Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared)
+from .values.base import Broken, Value
+from .values.function import CellVal, FunctionVal
+from .values.globals_ import _Owner
+from .values.instance import InstanceVal
+from .values.mapping import ABSENT, DictVal, key_value
+from .values.sequence import ListVal, SequenceVal
+from .values.sets import SetVal
+
+_SIMPLE = (FromConst, FromNative, FromSource, Shared)
+
+
+class NativeVal(Value):
+    """Stands for the result of the segment's native operation."""
+
+    __slots__ = ()
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return FromNative()
+
+
+NATIVE = NativeVal()
+
+
+class Recipes:
+    """Recipes of values: graph outputs are numbered, objects made inside are built once."""
+
+    def __init__(self, cx: Capture):
+        self.cx = cx
+        self.outputs: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.memo: dict[Value, Recipe] = {}
+        self.shared: list[Recipe] = []
+        self.building: set[Value] = set()
+        self.late: list[Effect] = []
+
+    def output(self, val: Any) -> int:
+        """The number of a graph value among the outputs."""
+        val = self.cx.builder.fresh(val)
+        n = self.numbers.get(val.id)
+        if n is None:
+            n = self.numbers[val.id] = len(self.outputs)
+            self.outputs.append(val)
+        return n
+
+    def of(self, v: Value) -> Recipe:
+        if not v.identity:
+            return v.recipe(self.cx)
+        known = self.memo.get(v)
+        if known is not None:
+            return known
+        if v in self.building:
+            raise Broken("PB112", "an object made inside that contains itself leaves the captured part")
+        self.building.add(v)
+        r = v.recipe(self.cx)
+        self.building.discard(v)
+        if type(r) is Build:
+            self.shared.append(r)
+            r = Shared(len(self.shared) - 1)
+        self.memo[v] = r
+        return r
+
+
+def inline_once(segment_parts: Any, shared: list[Recipe]) -> tuple[Any, list[Recipe]]:
+    """Objects referred to once are built in place; the others stay shared, renumbered."""
+    uses: collections.Counter[int] = collections.Counter()
+
+    def count(r: Any) -> None:
+        t = type(r)
+        if t is Shared:
+            uses[r.number] += 1
+        elif t is Build:
+            for p in r.parts:
+                count(p)
+
+    for r in shared:
+        count(r)
+    walk(segment_parts, count)
+    renumber: dict[int, int] = {}
+    kept: list[Recipe] = []
+
+    def rewrite(r: Any) -> Any:
+        t = type(r)
+        if t is Shared:
+            if uses[r.number] == 1:
+                return rewrite(shared[r.number])
+            return Shared(renumber[r.number])
+        if t is Build:
+            return Build(r.kind, tuple([rewrite(p) for p in r.parts]), r.detail)
+        return r
+
+    for i, r in enumerate(shared):
+        if uses[i] > 1:
+            new = rewrite(r)
+            renumber[i] = len(kept)
+            kept.append(new)
+    return rebuild(segment_parts, rewrite), kept
+
+
+def walk(x: Any, fn: Any) -> None:
+    """fn on every recipe in a structure of tuples, lists, effects, exits and frames."""
+    t = type(x)
+    if t in (list, tuple):
+        for y in x:
+            walk(y, fn)
+    elif t in (Effect, Return, Break, FrameState):
+        for n in t.__slots__:
+            walk(getattr(x, n), fn)
+    else:
+        fn(x)
+
+
+def rebuild(x: Any, fn: Any) -> Any:
+    t = type(x)
+    if t in (list, tuple):
+        return t([rebuild(y, fn) for y in x])
+    if t in (Effect, Return, Break, FrameState):
+        return t(*[rebuild(getattr(x, n), fn) for n in t.__slots__])
+    return fn(x)
+
+
+# ------------------------------------------------------------------ effects
+def effects_of(cx: Capture) -> list[Effect]:
+    """The state that outside objects must get, in the order of their first write."""
+    out: list[Effect] = []
+    for v in list(cx.dirty):
+        out += _effects(cx, v)
+    if cx.grad is not cx.entry_grad:
+        out.append(Effect("python", FromConst(None), _set_grad, FromConst(cx.grad)))
+    return out
+
+
+def _set_grad(target: Any, value: bool) -> None:
+    import torch
+
+    torch.set_grad_enabled(value)
+
+
+def _effects(cx: Capture, v: Value) -> list[Effect]:
+    t = type(v)
+    if t is DictVal:
+        return _dict_effects(cx, v)
+    if t is ListVal:
+        assert v.items is not None
+        return [Effect("list", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.items])))]
+    if t is SetVal:
+        assert v.items is not None
+        return [Effect("set", v.recipe(cx), None, Build("set", tuple([cx.recipe(key_value(cx, k)) for k in v.items])))]
+    if t is CellVal:
+        if v.value is None:
+            return [Effect("delcell", v.recipe(cx), None, None)]
+        return [Effect("cell", v.recipe(cx), None, cx.recipe(v.value))]
+    if isinstance(v, InstanceVal):
+        return [Effect("setattr", v.recipe(cx), k, cx.recipe(x)) for k, x in (v.slots or {}).items()
+                if type(cx.recipe(x)) is not FromSource]
+    raise Broken("PB112", f"a change of a {t.__name__}")
+
+
+def _dict_effects(cx: Capture, d: DictVal) -> list[Effect]:
+    owner = d.owner
+    changed = d.changed or {}
+    if isinstance(owner, _Owner):
+        target: Recipe = FromSource(owner.dict_source())
+        kinds = ("global", "delglobal")
+    elif isinstance(owner, InstanceVal):
+        target, kinds = owner.recipe(cx), ("dict", "deldict")
+    elif d.restructured:
+        parts: list[Recipe] = []
+        for k, v in d.load(cx).items():
+            parts += [cx.recipe(key_value(cx, k)), cx.recipe(v)]
+        return [Effect("update", d.recipe(cx), None, Build("dict", tuple(parts)))]
+    else:
+        target, kinds = d.recipe(cx), ("setitem", "delitem")
+    out = []
+    for k in changed:
+        v = d.items.get(k, ABSENT)
+        key = k if not isinstance(k, Value) else cx.recipe(k)
+        if v is ABSENT:
+            if k in d.obj:
+                out.append(Effect(kinds[1], target, key, None))
+        else:
+            out.append(Effect(kinds[0], target, key, cx.recipe(v)))
+    return out
+
+
+# ------------------------------------------------------------------ guards made at the end
+class ClassVersion:
+    """Check of a class: the attributes that capture looked up are found again."""
+
+    def __init__(self, cls: type, reads: dict[str, Any]):
+        self.cls, self.reads = cls, reads
+
+    def unchanged(self) -> bool:
+        from .classes import MISSING
+
+        for name, raw in self.reads.items():
+            found = MISSING
+            for k in self.cls.__mro__:
+                if name in k.__dict__:
+                    found = k.__dict__[name]
+                    break
+            if found is not raw:
+                return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"<class {self.cls.__name__}: {len(self.reads)} attributes>"
+
+
+def final_guards(cx: Capture) -> list[Guard]:
+    out = [Guard("global", None, cx.global_key, cx.cause("global state"))]
+    for cls, info in cx.classes.items():
+        if cls.__flags__ & (1 << 8):         # an immutable class needs no guard
+            continue
+        out.append(Guard("version", Source("const", None, cls.__qualname__, cls), ClassVersion(cls, dict(info.reads)),
+                         cx.cause("class attributes")))
+    return out
+
+
+# ------------------------------------------------------------------ the segment
+def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Segment:
+    recipes = domain.recipes = Recipes(cx)
+    exit_: Any
+    if type(outcome) is Returned:
+        value = recipes.of(outcome.value)
+        effects = effects_of(cx)
+        exit_ = Return(value)
+    else:
+        assert type(outcome) is Stopped, outcome
+        stop = outcome.stop
+        if not isinstance(stop, Broken):
+            stop = Broken("PB116", str(stop))
+        exit_ = break_exit(cx, domain, recipes, outcome.frame, stop)
+        effects = effects_of(cx)
+    (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
+    graph = cx.builder.finish(tuple(recipes.outputs))
+    guards = list(cx.guards) + final_guards(cx)
+    mutated = {m.input for m in graph.mutations}
+    if mutated and len(graph.inputs) > 1:
+        tensors = tuple(i for i, g in enumerate(graph.inputs) if g.role != "scalar")
+        if len(tensors) > 1:
+            guards.append(Guard("overlap", None, tensors, cx.cause("an input is written")))
+    return Segment(graph, tuple(guards), tuple(effects), exit_, tuple(shared), machine.instructions,
+                   tuple(cx.inlined), cx.uses_grad)
+
+
+def break_exit(cx: Capture, domain: Symbolic, recipes: Recipes, f: Frame, stop: Broken) -> Break:
+    """The exit of a segment that ends with a native operation at the instruction where f stands."""
+    f.index += 1
+    domain.frame = f
+    stack = domain.user_stack()
+    f.index -= 1
+    function, args, kwargs, then = native_operation(cx, f, stop)
+    fn = recipes.of(function)
+    xs = tuple([recipes.of(a) for a in args])
+    ks = tuple([(k, recipes.of(a)) for k, a in kwargs.items()])
+    if then == "for_iter":
+        f.index += 1
+    else:
+        skip(f)
+    frames = tuple([frame_state(cx, recipes, g) for g in frames_of(f)])
+    return Break(fn, xs, ks, frames, stop.code, stop.message, stop.remedy, stack, then)
+
+
+def frame_state(cx: Capture, recipes: Recipes, f: Frame) -> FrameState:
+    def slot(v: Any) -> Any:
+        return None if v is UNBOUND else recipes.of(v)
+
+    live = live_slots(f)
+    fn = f.function
+    function = recipes.of(fn) if isinstance(fn, FunctionVal) else None
+    if f.generator is not None:
+        raise Broken("PB108", f"a break inside the generator {f.code.qualname}")
+    local = tuple([slot(v) if i in live else None for i, v in enumerate(f.locals)])
+    stack = tuple([slot(v) for v in f.stack])
+    handled = recipes.of(f.handled) if f.handled is not None else None
+    return FrameState(f.code, function, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then))
+
+
+def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:
+    """(on_return, detail): "push", or the kinds in order with their details as recipes or plain data."""
+    if then is None:
+        return "push", None
+    chain = []
+    t: Then | None = then
+    while t is not None:
+        chain.append((t.kind, recipes.of(t.detail) if isinstance(t.detail, Value) else t.detail))
+        t = t.rest
+    return "then", tuple(chain)
+
+
+def live_slots(f: Frame) -> frozenset[int]:
+    from .liveness import live_at
+
+    return live_at(f.code, f.index)
+
+
+__all__ = ["EFFECTS", "FunctionVal", "Recipes", "SequenceVal", "finish"]

@@ -1,0 +1,187 @@
+"""One capture in progress: what was read (guards), what was written (effects), and the values that stand for objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..events.types import Cause, UserStack
+from ..graph.build import GraphBuilder
+from ..guards.types import Guard, Source
+from ..shapes.env import ShapeEnv
+from .classes import ClassInfo
+from .types import Recipe
+from .values.base import Raised, Value
+from .values.constant import NONE, Const
+from .wrap import wrapper_of
+
+_IMMEDIATE = frozenset((int, str, bool, float, type(None), complex, bytes))
+
+
+def never(source: Source, dim: int | None) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """dynamic(source, dim) says whether size `dim` of the tensor at `source` (or, with dim None, the integer there) is
+    to be symbolic. budget bounds the instructions executed."""
+
+    dynamic: Callable[[Source, int | None], bool] = never
+    budget: int = 2_000_000
+
+
+class Capture:
+    """The state that values act on. Nothing here touches the program's real objects but to read them."""
+
+    def __init__(self, options: CaptureOptions):
+        self.options = options
+        self.env = ShapeEnv()
+        self.builder = GraphBuilder(self.env)
+        self.guards: list[Guard] = []
+        self.ids: dict[int, Value] = {}
+        """The value for each object from outside that has an identity, by id."""
+        self.keep: list[Any] = []
+        """Objects whose ids are used, so that they live as long as the capture."""
+        self.classes: dict[type, ClassInfo] = {}
+        self.dirty: dict[Value, None] = {}
+        """Values of outside objects that were written to, in order of the first write."""
+        self.tensors: list[Any] = []
+        """Tensor values that are graph inputs, in order."""
+        self.inlined: dict[Any, None] = {}
+        self.grad = torch.is_grad_enabled()
+        self.entry_grad = self.grad
+        self.global_key: Any = None
+        self.machine: Any = None
+        self.operation = "call"
+        self.sources: dict[tuple[Any, ...], Source] = {}
+        self.once: set[Any] = set()
+        """Keys of guards that are made at most once."""
+        self.wrappers: dict[type, Any] = {}
+        self.uses_grad = False
+        self.missing_ops: dict[str, None] = {}
+        """Torch callables that the catalogue lacks, by name."""
+
+    # ---------------------------------------------------------------- where we are
+    def stack(self) -> UserStack:
+        """The user's call stack, outermost first."""
+        return self.machine.user_stack() if self.machine is not None else ()
+
+    def cause(self, operation: str | None = None) -> Cause:
+        return Cause(operation or self.operation, self.stack())
+
+    # ---------------------------------------------------------------- guards
+    def guard(self, kind: str, source: Source | None, expected: Any, operation: str = "") -> None:
+        self.guards.append(Guard(kind, source, expected, Cause(operation or kind, self.stack())))
+
+    def guard_once(self, key: Any, kind: str, source: Source | None, expected: Any, operation: str = "") -> None:
+        if key not in self.once:
+            self.once.add(key)
+            self.guard(kind, source, expected, operation)
+
+    def pin(self, v: Const) -> None:
+        """The program needs this constant: guard it by value."""
+        source, v.pending = v.pending, None
+        value = v.value
+        key = (source, "=")
+        if source is None or key in self.once:
+            return
+        self.once.add(key)
+        if value is None or value is True or value is False or type(value) not in _IMMEDIATE:
+            self.guard("is" if _singleton(value) else "equal", source, value, "read")
+        else:
+            self.guard("equal", source, value, "read")
+
+    def class_info(self, cls: type) -> ClassInfo:
+        info = self.classes.get(cls)
+        if info is None:
+            info = self.classes[cls] = ClassInfo(cls)
+        return info
+
+    # ---------------------------------------------------------------- objects from outside
+    def wrap(self, obj: Any, source: Source) -> Value:
+        """The value that stands for `obj`, which was found at `source`."""
+        t = type(obj)
+        if t in _IMMEDIATE:
+            return Const(obj, source)
+        w = self.wrappers.get(t)
+        if w is None:
+            w = self.wrappers[t] = wrapper_of(t)
+        if w is Const:
+            return Const(obj, source)
+        known = self.ids.get(id(obj))
+        if known is not None:
+            first = getattr(known, "source", None)
+            if first is not None and first is not source and source.kind != "const" and first != source:
+                self.guard_once((source, "same"), "same", source, first, "identity")
+            return known
+        v = w(self, obj, source)
+        if v.identity:
+            self.ids[id(obj)] = v
+            self.keep.append(obj)
+        return v
+
+    def fixed(self, obj: Any, label: str = "") -> Value:
+        """The value for a long-lived object that needs no guard, because what led to it is guarded already."""
+        t = type(obj)
+        if t in _IMMEDIATE:
+            return Const(obj)
+        known = self.ids.get(id(obj))
+        if known is not None:
+            return known
+        w = self.wrappers.get(t)
+        if w is None:
+            w = self.wrappers[t] = wrapper_of(t)
+        if w is Const:
+            return Const(obj)
+        return self.wrap(obj, Source("const", None, label or getattr(obj, "__qualname__", type(obj).__qualname__), obj))
+
+    def literal(self, obj: Any) -> Value:
+        """The value for an object that pure code made during capture from known operands."""
+        t = type(obj)
+        if t in _IMMEDIATE:
+            return NONE if obj is None else Const(obj)
+        from .literals import literal
+
+        return literal(self, obj)
+
+    def missing(self, name: str) -> None:
+        self.missing_ops[name] = None
+
+    # ---------------------------------------------------------------- exceptions of the program
+    def raised(self, cls: type[BaseException], *args: Any) -> Raised:
+        """The signal that the program raises cls(*args); args are Python constants."""
+        from .values.instance import exception_value
+
+        return Raised(exception_value(self, cls, [self.literal(a) for a in args]))
+
+    def reraise(self, error: BaseException) -> Raised:
+        """The signal for an exception that a pure native function raised on known operands."""
+        from .values.instance import exception_value
+
+        args: list[Value] = []
+        for a in error.args:
+            try:
+                args.append(self.literal(a))
+            except TypeError:
+                args.append(Const(str(a)))
+        return Raised(exception_value(self, type(error), args))
+
+    # ---------------------------------------------------------------- writes
+    def wrote(self, v: Value) -> None:
+        if v not in self.dirty:
+            self.dirty[v] = None
+
+    # ---------------------------------------------------------------- recipes
+    def recipe(self, v: Value) -> Recipe:
+        return self.machine.recipes.of(v)
+
+
+def _singleton(value: Any) -> bool:
+    import enum
+
+    return value is None or value is True or value is False or value is Ellipsis or value is NotImplemented \
+        or isinstance(value, (torch.dtype, torch.layout, torch.memory_format, enum.Enum))

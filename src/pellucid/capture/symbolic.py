@@ -1,0 +1,720 @@
+"""The symbolic domain: the executor's questions answered by values, guards and the graph builder."""
+
+from __future__ import annotations
+
+import operator
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..bytecode.decode import decode
+from ..bytecode.types import NATIVE_FLAGS, Code
+from ..events.types import UserFrame, UserStack
+from . import known as _known
+from .binding import bind
+from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, resume, user_frame
+from .frames import EXHAUSTED, UNBOUND, Frame, Generator, Then, after
+from .known.builtin_functions import all_of, format_value, instance_of, text_of
+from .operators import binary, compare, identical, unary
+from .polyfills import FILES, polyfill
+from .state import Capture
+from .torch_calls import load_catalogue
+from .values.base import Broken, Invoke, NotConstant, Raised, Value
+from .values.constant import FALSE, NONE, TRUE, Const
+from .values.function import CellVal, FunctionVal
+from .values.globals_ import builtin_value, globals_value
+from .values.instance import InstanceVal
+from .values.iterator import GeneratorVal, IterVal
+from .values.klass import ClassVal
+from .values.mapping import DictVal, keyword_mapping
+from .values.pymodule import ModuleVal
+from .values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
+from .values.sets import SetVal
+from .values.size import SizeVal
+
+load_catalogue()
+del _known
+
+NOT_IMPLEMENTED = NotImplemented
+_SHARED = {True: TRUE, False: FALSE, None: NONE}
+
+
+class Symbolic:
+    """A `domain.Domain`. `frame` is the frame whose instruction runs; `cx` the capture that values act on."""
+
+    def __init__(self, cx: Capture) -> None:
+        self.cx = cx
+        self.frame: Any = None
+        self.recipes: Any = None
+        cx.machine = self
+        self.constants: dict[int, Value] = {}
+        self.positions: dict[tuple[int, int], UserFrame | None] = {}
+
+    # ---------------------------------------------------------------- where we are
+    def user_stack(self) -> UserStack:
+        f = self.frame
+        return () if f is None else self._below(f.back) + self._here(f)
+
+    def _here(self, f: Frame) -> UserStack:
+        index = f.index - 1 if f.index else 0
+        key = (id(f.code), index)
+        known = self.positions.get(key, UNBOUND)
+        if known is UNBOUND:
+            known = self.positions[key] = None if f.code.file in FILES else user_frame(f, index)
+        return () if known is None else (known,)
+
+    def _below(self, f: Frame | None) -> UserStack:
+        if f is None:
+            return ()
+        known = f.extra
+        if known is not None and known[0] == f.index and known[1] is f.back:
+            return known[2]
+        out = self._below(f.back) + self._here(f)
+        f.extra = (f.index, f.back, out)
+        return out
+
+    # ---------------------------------------------------------------- entering Python code
+    def enter(self, f: Frame, inv: Invoke) -> Any:
+        """The frame (or at once the value) of an Invoke."""
+        cx = self.cx
+        fn, args, kwargs = inv.fn, inv.args, inv.kwargs
+        then: Then | None = None
+        if inv.then != "push":
+            then = Then(inv.then, inv.detail)
+        while True:
+            if type(fn) is FunctionVal:
+                frame = self.function_frame(f, fn, args, kwargs)
+                if type(frame) is Frame:
+                    frame.then = then if frame.then is None else after(frame.then, then) if then is not None else frame.then
+                return frame
+            r = fn.call(cx, args, kwargs)
+            if type(r) is not Invoke:
+                if type(r) is Frame:
+                    r.then = then if r.then is None else r.then if then is None else after(r.then, then)
+                    return r
+                return self.now(then, r)
+            fn, args, kwargs = r.fn, r.args, r.kwargs
+            if r.then != "push":
+                then = Then(r.then, r.detail, then)
+
+    def now(self, then: Then | None, v: Value) -> Value:
+        """What `then` makes of a value that is there at once."""
+        while then is not None:
+            if then.kind == "truth":
+                t = v.truth(self.cx)
+                if isinstance(t, Invoke):
+                    raise Broken("PB112", "truth of an object with its own __bool__ here")
+                v = (TRUE if t else FALSE) if not then.detail else (FALSE if t else TRUE)
+            elif then.kind in ("instead", "init"):
+                v = then.detail
+            then = then.rest
+        return v
+
+    def function_frame(self, f: Frame | None, fn: FunctionVal, args: list[Value], kwargs: dict[str, Value] | None) -> Frame:
+        cx = self.cx
+        if not fn.checked:
+            fn.check(cx)
+        code = decode(fn.code)
+        if fn.code.co_flags & NATIVE_FLAGS or code.unsupported:
+            raise Broken("PB109", f"{fn.qualname} is a kind of function that is not captured", fn, args, kwargs)
+        disabled = fn.obj is not None and (fn.obj.__dict__ or None) and fn.obj.__dict__.get("_torchdynamo_disable")
+        if disabled:
+            raise Broken("PB110", f"{fn.qualname} is disabled for compilation", fn, args, kwargs)
+        if f is not None and f.depth >= sys.getrecursionlimit() - 1:
+            raise cx.raised(RecursionError, "maximum recursion depth exceeded")
+        cx.inlined[fn.code] = None
+        return Frame(code, program(code), fn, globals_value(cx, fn), None, bind(self, f, code, fn, args, kwargs or None))  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------- constants, variables
+    def const(self, f: Frame, value: Any) -> Value:
+        if value is True or value is False or value is None:
+            return _SHARED[value]
+        t = type(value)
+        if t is tuple:
+            return TupleVal([self.const(f, x) for x in value])
+        if t is frozenset:
+            return SetVal(dict.fromkeys(value), frozenset)
+        if isinstance(value, type):
+            return self.cx.fixed(value)
+        return Const(value)
+
+    def closure(self, f: Frame) -> Sequence[Value]:
+        self.frame = f
+        return f.function.cell_values(self.cx)
+
+    def make_cell(self, f: Frame, value: Any) -> Value:
+        return CellVal(None if value is UNBOUND else value)
+
+    def cell_get(self, f: Frame, cell: Any) -> Any:
+        v = cell.value
+        if v is None:
+            self.frame = f
+            v = cell.get(self.cx)
+            if v is None:
+                return UNBOUND
+        return v
+
+    def cell_set(self, f: Frame, cell: Any, value: Any) -> None:
+        cell.set(self.cx, None if value is UNBOUND else value)
+
+    def load_global(self, f: Frame, name: str) -> Value:
+        v = f.globals.items.get(name)
+        if v is not None and v is not _ABSENT:
+            return v
+        self.frame = f
+        v = f.globals.get(self.cx, name)
+        if v is None:
+            v = builtin_value(self.cx, name)
+            if v is None:
+                raise self.cx.raised(NameError, f"name '{name}' is not defined")
+        return v
+
+    def store_global(self, f: Frame, name: str, value: Value) -> None:
+        f.globals.put(self.cx, name, value)
+
+    def delete_global(self, f: Frame, name: str) -> None:
+        self.frame = f
+        if f.globals.get(self.cx, name) is None:
+            raise self.cx.raised(NameError, f"name '{name}' is not defined")
+        f.globals.remove(self.cx, name)
+
+    def load_name(self, f: Frame, name: str) -> Value:
+        if f.namespace is not None:
+            v = f.namespace.get(self.cx, name)
+            if v is not None:
+                return v
+        return self.load_global(f, name)
+
+    def store_name(self, f: Frame, name: str, value: Value) -> None:
+        f.namespace.put(self.cx, name, value)
+
+    def delete_name(self, f: Frame, name: str) -> None:
+        f.namespace.remove(self.cx, name)
+
+    def load_locals(self, f: Frame) -> Value:
+        return f.namespace
+
+    def load_from(self, f: Frame, mapping: Any, name: str) -> Any:
+        v = mapping.get(self.cx, name)
+        return UNBOUND if v is None else v
+
+    def load_build_class(self, f: Frame) -> Value:
+        self.frame = f
+        raise Broken("PB114", "a class is defined here")
+
+    # ---------------------------------------------------------------- attributes, operators, items
+    def getattr(self, f: Frame, obj: Value, name: str) -> Any:
+        self.frame = f
+        r = obj.attr(self.cx, name)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def setattr(self, f: Frame, obj: Value, name: str, value: Value) -> Frame | None:
+        self.frame = f
+        r = obj.setattr(self.cx, name, value)
+        return None if r is None else self._effect(f, r)
+
+    def _effect(self, f: Frame, r: Any) -> Frame | None:
+        if type(r) is Invoke:
+            r = self.enter(f, r)
+            if type(r) is Frame:
+                return r
+        return None
+
+    def delattr(self, f: Frame, obj: Value, name: str) -> Frame | None:
+        self.frame = f
+        r = obj.delattr(self.cx, name)
+        return None if r is None else self._effect(f, r)
+
+    def unary(self, f: Frame, fn: Any, a: Value) -> Any:
+        self.frame = f
+        r = unary(self.cx, fn, a)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def binary(self, f: Frame, fn: Any, a: Value, b: Value) -> Any:
+        self.frame = f
+        r = binary(self.cx, fn, a, b)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def compare(self, f: Frame, fn: Any, a: Value, b: Value) -> Any:
+        self.frame = f
+        r = compare(self.cx, fn, a, b)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def is_(self, f: Frame, a: Value, b: Value, invert: int) -> Value:
+        self.frame = f
+        return TRUE if identical(self.cx, a, b) is not bool(invert) else FALSE
+
+    def is_none(self, f: Frame, a: Any) -> bool:
+        if a is NONE:
+            return True
+        self.frame = f
+        if type(a) is Const:
+            return a.constant(self.cx) is None
+        if a.identity:
+            a.pytype(self.cx)
+        return False
+
+    def contains(self, f: Frame, item: Value, container: Value, invert: int) -> Any:
+        self.frame = f
+        try:
+            t = container.contains(self.cx, item)
+        except NotConstant:
+            raise Broken("PB112", "membership of a value that is only known at run time") from None
+        if type(t) is Invoke:
+            if t.then == "truth":
+                t.detail = invert
+            return self.enter(f, t)
+        return TRUE if t is not bool(invert) else FALSE
+
+    def truth(self, f: Frame, a: Value) -> Any:
+        if type(a) is Const and a.pending is None:
+            return True if a.value else False
+        self.frame = f
+        t = a.truth(self.cx)
+        if type(t) is Invoke:
+            r = self.enter(f, t)
+            return r if type(r) is Frame else r.truth(self.cx)
+        return t
+
+    def getitem(self, f: Frame, container: Value, index: Value) -> Any:
+        self.frame = f
+        r = container.getitem(self.cx, index)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def setitem(self, f: Frame, container: Value, index: Value, value: Value) -> Frame | None:
+        self.frame = f
+        r = container.setitem(self.cx, index, value)
+        return None if r is None else self._effect(f, r)
+
+    def delitem(self, f: Frame, container: Value, index: Value) -> Frame | None:
+        self.frame = f
+        r = container.delitem(self.cx, index)
+        return None if r is None else self._effect(f, r)
+
+    # ---------------------------------------------------------------- containers, strings
+    def build_tuple(self, f: Frame | None, items: list[Any]) -> Value:
+        return TupleVal(items)
+
+    def build_list(self, f: Frame, items: list[Any]) -> Value:
+        return ListVal(items)
+
+    def build_set(self, f: Frame, items: list[Any]) -> Value:
+        self.frame = f
+        return SetVal(dict.fromkeys(x.key(self.cx) for x in items))
+
+    def build_map(self, f: Frame | None, keys: list[Any], values: list[Any]) -> Value:
+        cx = self.cx
+        return DictVal(items={k.key(cx): v for k, v in zip(keys, values)})
+
+    def build_const_key_map(self, f: Frame, keys: Any, values: list[Any]) -> Value:
+        return DictVal(items={k.value: v for k, v in zip(keys.items, values)})
+
+    def build_slice(self, f: Frame, parts: list[Any]) -> Value:
+        return SliceVal(*parts) if len(parts) == 3 else SliceVal(parts[0], parts[1], NONE)
+
+    def build_string(self, f: Frame, parts: list[Any]) -> Value:
+        self.frame = f
+        return Const("".join([p.constant(self.cx) for p in parts]))
+
+    def convert(self, f: Frame, conversion: int, value: Value) -> Any:
+        self.frame = f
+        r = text_of(self.cx, value, "__str__" if conversion == 1 else "__repr__")
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def format(self, f: Frame, value: Value, spec: Any) -> Any:
+        self.frame = f
+        r = format_value(self.cx, value, Const("") if spec is UNBOUND else spec)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def list_append(self, f: Frame, items: Any, value: Value) -> None:
+        items.items.append(value)
+
+    def set_add(self, f: Frame, items: Any, value: Value) -> None:
+        self.frame = f
+        items.items[value.key(self.cx)] = None
+
+    def map_add(self, f: Frame, mapping: Any, key: Value, value: Value) -> None:
+        self.frame = f
+        mapping.items[key.key(self.cx)] = value
+
+    def list_extend(self, f: Frame, items: Any, iterable: Value) -> Frame | None:
+        self.frame = f
+        more = all_of(self.cx, iterable)
+        if more is None:
+            return self._effect(f, Invoke(polyfill(self.cx, "list_extend"), [items, iterable]))
+        items.items.extend(more)
+        return None
+
+    def set_update(self, f: Frame, items: Any, iterable: Value) -> Frame | None:
+        self.frame = f
+        more = all_of(self.cx, iterable)
+        if more is None:
+            return self._effect(f, Invoke(polyfill(self.cx, "set_update"), [items, iterable]))
+        for x in more:
+            items.items[x.key(self.cx)] = None
+        return None
+
+    def dict_update(self, f: Frame, mapping: Any, other: Value) -> Frame | None:
+        self.frame = f
+        from .known.builtin_functions import update_dict
+
+        r = update_dict(self.cx, mapping, [other], {})
+        return None if r is None else self._effect(f, r)
+
+    def dict_merge(self, f: Frame, mapping: Any, other: Value, function: Value) -> Frame | None:
+        self.frame = f
+        cx = self.cx
+        for k, v in keyword_mapping(cx, other).items():
+            if k in mapping.items:
+                name = getattr(function, "qualname", "function")
+                raise cx.raised(TypeError, f"{name}() got multiple values for keyword argument '{k}'")
+            mapping.items[k] = v
+        return None
+
+    def list_to_tuple(self, f: Frame, items: Any) -> Value:
+        return TupleVal(list(items.load(self.cx)))
+
+    def unpack(self, f: Frame, value: Value, n: int) -> Any:
+        self.frame = f
+        items = all_of(self.cx, value)
+        if items is None:
+            return self.enter(f, Invoke(polyfill(self.cx, "list"), [value]))
+        if len(items) != n:
+            if len(items) < n:
+                raise self.cx.raised(ValueError, f"not enough values to unpack (expected {n}, got {len(items)})")
+            raise self.cx.raised(ValueError, f"too many values to unpack (expected {n})")
+        return items
+
+    def unpack_ex(self, f: Frame, value: Value, before: int, after_: int) -> Any:
+        self.frame = f
+        items = all_of(self.cx, value)
+        if items is None:
+            return self.enter(f, Invoke(polyfill(self.cx, "list"), [value]))
+        if len(items) < before + after_:
+            raise self.cx.raised(ValueError, f"not enough values to unpack (expected at least {before + after_}, "
+                                             f"got {len(items)})")
+        end = len(items) - after_
+        return [*items[:before], ListVal(items[before:end]), *items[end:]]
+
+    # ---------------------------------------------------------------- iteration, generators
+    def iter(self, f: Frame, value: Value) -> Any:
+        self.frame = f
+        r = value.iterate(self.cx)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def yield_from_iter(self, f: Frame, value: Value) -> Any:
+        return self.iter(f, value)
+
+    def next(self, f: Frame, iterator: Value) -> Any:
+        self.frame = f
+        if isinstance(iterator, IterVal):
+            return iterator.advance(self.cx)
+        if type(iterator) is GeneratorVal:
+            g = iterator.generator
+            if g.state == "done":
+                return EXHAUSTED
+            return self.resume_generator(iterator, NONE)
+        if isinstance(iterator, InstanceVal):
+            r = iterator.invoke_special(self.cx, "__next__", [])
+            if r is not None:
+                return self.enter(f, r)  # type: ignore[arg-type]
+        raise Broken("PB111", f"next item of a {iterator.pytype(self.cx).__name__}", self.cx.fixed(next), [iterator],
+                     then="for_iter")
+
+    def resume_generator(self, v: GeneratorVal, value: Value) -> Frame:
+        g = v.generator
+        if g.state == "done":
+            raise self.cx.raised(StopIteration)
+        if g.state == "running":
+            raise self.cx.raised(ValueError, "generator already executing")
+        return resume(g, UNBOUND if g.state == "created" else value)
+
+    def close_generator(self, v: GeneratorVal) -> Value:
+        g = v.generator
+        if g.state in ("created", "done"):
+            g.state = "done"
+            return NONE
+        raise Broken("PB108", "close() of a generator that has begun")
+
+    def throw_generator(self, v: GeneratorVal, args: list[Value]) -> Any:
+        raise Broken("PB108", "throw() into a generator")
+
+    def send(self, f: Frame, receiver: Value, value: Value) -> Any:
+        self.frame = f
+        if isinstance(receiver, IterVal):
+            v = receiver.advance(self.cx)
+            return (False, NONE) if v is EXHAUSTED else (True, v)
+        if type(receiver) is GeneratorVal:
+            if receiver.generator.state == "done":
+                return False, NONE
+            return self.resume_generator(receiver, value)
+        if isinstance(receiver, InstanceVal):
+            none = type(value) is Const and value.value is None
+            r = receiver.invoke_special(self.cx, "__next__", []) if none else \
+                Invoke(self.value_of(receiver.attr(self.cx, "send")), [value])
+            if r is not None:
+                return self.enter(f, r)  # type: ignore[arg-type]
+        raise Broken("PB108", "yield from an object that capture does not model")
+
+    def value_of(self, r: Any) -> Value:
+        if isinstance(r, Invoke):
+            raise Broken("PB112", "an attribute computed by Python code is needed here")
+        return r
+
+    def generator(self, f: Frame, generator: Generator) -> Value:
+        return GeneratorVal(generator, f.function)
+
+    def throw_into(self, f: Frame, receiver: Any, exc: Value) -> Any:
+        if type(receiver) is GeneratorVal:
+            return None if receiver.generator.state == "done" else receiver.generator
+        return None
+
+    # ---------------------------------------------------------------- calls, functions, imports
+    def call(self, f: Frame, function: Value, args: list[Any], keywords: dict[str, Any] | None) -> Any:
+        self.frame = f
+        r = function.call(self.cx, args, keywords or {})
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def call_ex(self, f: Frame, function: Value, args: Any, keywords: Any) -> Any:
+        self.frame = f
+        xs = all_of(self.cx, args)
+        if xs is None:
+            raise Broken("PB112", "*args of an object whose items are not known")
+        kw = {} if keywords is UNBOUND else keyword_mapping(self.cx, keywords)
+        r = function.call(self.cx, list(xs), kw)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def make_function(self, f: Frame, code: Any, defaults: Any, kwdefaults: Any, annotations: Any, closure: Any) -> Value:
+        fn = FunctionVal(code.value, f.globals.obj)
+        fn.checked = True
+        fn.module = f.globals.obj.get("__name__")
+        fn.closure = [] if closure is UNBOUND else closure.items
+        fn.defaults = None if defaults is UNBOUND else defaults
+        fn.kwdefaults = None if kwdefaults is UNBOUND else kwdefaults
+        if annotations is not UNBOUND:
+            pairs = annotations.items
+            fn.annotations = DictVal(items={k.value: v for k, v in zip(pairs[::2], pairs[1::2])})
+        return fn
+
+    def defaults(self, function: FunctionVal) -> int:
+        return function.default_count(self.cx)
+
+    def default(self, function: FunctionVal, number: int) -> Value:
+        v = function.default(self.cx, number)
+        assert v is not None
+        return v
+
+    def kwdefault(self, function: FunctionVal, name: str) -> Any:
+        v = function.default(self.cx, name)
+        return UNBOUND if v is None else v
+
+    def import_name(self, f: Frame, name: str, fromlist: Value, level: Value) -> Any:
+        self.frame = f
+        cx = self.cx
+        n = level.constant(cx)
+        full = name
+        if n:
+            package = f.globals.obj.get("__package__") or f.globals.obj["__name__"].rpartition(".")[0]
+            base = package.rsplit(".", n - 1)[0] if n > 1 else package
+            full = f"{base}.{name}" if name else base
+        module = sys.modules.get(full)
+        if module is None:
+            raise Broken("PB113", f"import of {full}, which is not loaded yet")
+        names = fromlist.constant(cx)
+        if not names and "." in name and not n:
+            module = sys.modules[name.partition(".")[0]]
+        return cx.fixed(module, module.__name__)
+
+    def import_from(self, f: Frame, module: Any, name: str) -> Any:
+        self.frame = f
+        try:
+            r = module.attr(self.cx, name)
+        except Raised:
+            full = f"{module.obj.__name__}.{name}"
+            if full not in sys.modules:
+                raise self.cx.raised(ImportError, f"cannot import name {name!r} from {module.obj.__name__!r}") from None
+            return self.cx.fixed(sys.modules[full], full)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def import_star(self, f: Frame, module: Any) -> Value:
+        raise Broken("PB112", "import * inside a function")
+
+    # ---------------------------------------------------------------- exceptions, with
+    def error(self, f: Frame | None, kind: type[BaseException], message: str) -> NoReturn:
+        raise self.cx.raised(kind, message)
+
+    def caught(self, f: Frame, error: BaseException) -> Any:
+        if isinstance(error, Raised):
+            return error.value
+        if isinstance(error, NotConstant):
+            raise Broken("PB112", f"this operation needs a value known during capture, not a {error.value!r}")
+        raise error
+
+    def trace(self, f: Frame, exc: Any) -> None:
+        pass
+
+    def uncaught(self, exc: Any) -> BaseException:
+        return CaptureRaised(exc, self.user_stack())
+
+    def stop_iteration(self, f: Frame, value: Value) -> NoReturn:
+        from .values.instance import exception_value
+
+        none = type(value) is Const and value.value is None
+        raise Raised(exception_value(self.cx, StopIteration, [] if none else [value]))
+
+    def type_name(self, f: Frame, value: Value) -> str:
+        return value.pytype(self.cx).__name__
+
+    def raise_(self, f: Frame, exc: Any, cause: Any) -> Any:
+        self.frame = f
+        cx = self.cx
+        current = handled(f)
+        if exc is UNBOUND:
+            if current is None:
+                raise cx.raised(RuntimeError, "No active exception to reraise")
+            raise Raised(current)
+        if isinstance(exc, ClassVal):
+            made = exc.call(cx, [], {})
+            if type(made) is Invoke:
+                entered = self.enter(f, made)
+                if type(entered) is Frame:
+                    return entered
+                made = entered
+            exc = made
+        if not isinstance(exc, InstanceVal) or not exc.is_exception:
+            raise cx.raised(TypeError, "exceptions must derive from BaseException")
+        exc.pytype(cx)
+        if cause is not UNBOUND and not (type(cause) is Const and cause.constant(cx) is None):
+            if isinstance(cause, ClassVal):
+                cause = self.value_of(cause.call(cx, [], {}))
+            exc.cause = cause
+        if current is not None and current is not exc:
+            exc.context = current
+        raise Raised(exc)
+
+    def exc_matches(self, f: Frame, exc: Value, kind: Value) -> Any:
+        self.frame = f
+        return TRUE if instance_of(self.cx, exc, kind.constant(self.cx)) else FALSE
+
+    def group_matches(self, f: Frame, exc: Value, kind: Value) -> tuple[Value, Value]:
+        raise Broken("PB112", "except*")
+
+    def prep_reraise_star(self, f: Frame, original: Value, excs: Value) -> Value:
+        raise Broken("PB112", "except*")
+
+    def stop_iteration_value(self, f: Frame, exc: Any) -> Any:
+        if issubclass(exc.cls, StopIteration):
+            return exc.base.items[0] if exc.base.items else NONE
+        return UNBOUND
+
+    def generator_stop(self, f: Frame, exc: Any) -> Any:
+        if not issubclass(exc.cls, StopIteration):
+            return exc
+        error = self.cx.raised(RuntimeError, "generator raised StopIteration").value
+        error.cause = error.context = exc
+        return error
+
+    def exc_info(self, f: Frame, exc: Any) -> list[Value]:
+        return [self.cx.fixed(exc.cls), exc, NONE]
+
+    def with_parts(self, f: Frame, manager: Value) -> tuple[Value, Value]:
+        self.frame = f
+        if isinstance(manager, InstanceVal):
+            out = []
+            for name in ("__exit__", "__enter__"):
+                raw = manager.special(self.cx, name)
+                if type(raw) is not types.FunctionType:
+                    break
+                out.append(raw)
+            else:
+                from .values.function import MethodVal
+
+                return MethodVal(self.cx.fixed(out[0]), manager), MethodVal(self.cx.fixed(out[1]), manager)
+            if raw is NOT_IMPLEMENTED or not hasattr(manager.cls, "__enter__"):
+                raise self.cx.raised(TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol")
+        raise Broken("PB112", f"a with-statement over a {manager.pytype(self.cx).__name__}")
+
+    # ---------------------------------------------------------------- match, rest
+    def len(self, f: Frame, value: Value) -> Any:
+        self.frame = f
+        r = value.length(self.cx)
+        return self.enter(f, r) if type(r) is Invoke else r
+
+    def match_sequence(self, f: Frame, value: Value) -> Value:
+        self.frame = f
+        return TRUE if isinstance(value, SequenceVal) or isinstance(value, InstanceVal) and isinstance(value.base, SequenceVal) \
+            else FALSE
+
+    def match_mapping(self, f: Frame, value: Value) -> Value:
+        return TRUE if isinstance(value, DictVal) or isinstance(value, InstanceVal) and isinstance(value.base, DictVal) else FALSE
+
+    def match_keys(self, f: Frame, subject: Any, keys: Any) -> Value:
+        self.frame = f
+        d = subject.base if isinstance(subject, InstanceVal) else subject
+        out = []
+        for k in keys.load(self.cx):
+            v = d.get(self.cx, k.key(self.cx))
+            if v is None:
+                return NONE
+            out.append(v)
+        return TupleVal(out)
+
+    def match_class(self, f: Frame, subject: Value, cls: Value, positional: int, names: Any) -> Value:
+        self.frame = f
+        c = cls.constant(self.cx)
+        if not instance_of(self.cx, subject, c):
+            return NONE
+        attrs = [n.value for n in names.load(self.cx)]
+        if positional:
+            if c in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple, bytearray):
+                if positional > 1:
+                    raise Broken("PB112", "match of several positional patterns on a built-in class")
+                return TupleVal([subject])
+            attrs = [*c.__match_args__[:positional], *attrs]
+        out = []
+        for n in attrs:
+            try:
+                out.append(self.value_of(subject.attr(self.cx, n)))
+            except Raised:
+                return NONE
+        return TupleVal(out)
+
+    def setup_annotations(self, f: Frame) -> None:
+        pass
+
+    def intrinsic(self, f: Frame, name: str, args: list[Value]) -> Value:
+        self.frame = f
+        raise Broken("PB112", f"the intrinsic operation {name}")
+
+
+from .values.mapping import ABSENT as _ABSENT  # noqa: E402
+
+
+class CaptureRaised(Exception):
+    """The captured program raises; the caller runs it eagerly, so that the real exception appears."""
+
+    def __init__(self, value: Any, stack: UserStack):
+        self.value, self.stack = value, stack
+        cls = getattr(value, "cls", None)
+        args = [getattr(a, "value", a) for a in getattr(getattr(value, "base", None), "items", None) or ()]
+        super().__init__(f"{cls.__name__ if cls else value}({', '.join(map(repr, args))})")
+
+
+# ------------------------------------------------------------------ results of frames
+def _instead(m: Machine, f: Frame, value: Value, detail: Any, rest: Then | None) -> Frame:
+    return deliver(m, f, rest, detail)
+
+
+def _truth(m: Machine, f: Frame, value: Value, invert: Any, rest: Then | None) -> Frame:
+    t = m.domain.truth(f, value)
+    if type(t) is Frame:
+        raise Broken("PB112", "truth of an object whose __bool__ is Python code, returned by a special method")
+    return deliver(m, f, rest, TRUE if t is not bool(invert) else FALSE)
+
+
+RETURNS["instead"] = ReturnRule(_instead)
+RETURNS["truth"] = ReturnRule(_truth)
+"""instead: `detail` is the result. truth: the result's truth is (negated if `detail`)."""
+
+__all__ = ["CaptureRaised", "Code", "ModuleVal", "SizeVal", "Symbolic", "operator"]

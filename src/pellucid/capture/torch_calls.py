@@ -1,0 +1,195 @@
+"""Calls of torch functions and tensor methods: operands for the catalogue's expansion, results as values, the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..graph.build import Val
+from ..ops.errors import Unsupported, WouldRaise
+from ..ops.registry import FUNCTIONS, METHODS
+from ..shapes.dim import Dim
+from .values.base import Broken, Invoke, NotConstant, Value
+from .values.constant import NONE, Const
+from .values.mapping import DictVal
+from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
+from .values.size import SizeVal
+from .values.tensor import TensorVal
+
+if TYPE_CHECKING:
+    from .state import Capture
+
+
+def _fields() -> dict[str, tuple[str, ...]]:
+    from ..ops.torch_level import declare
+
+    return declare.RESULT_FIELDS
+
+
+def load_catalogue() -> None:
+    """Import the files that fill the catalogue's tables."""
+    import importlib
+    import pkgutil
+
+    for package in ("pellucid.ops.core", "pellucid.ops.torch_level"):
+        module = importlib.import_module(package)
+        for info in pkgutil.iter_modules(module.__path__):
+            importlib.import_module(f"{package}.{info.name}")
+
+
+class _NoOperand(Exception):
+    """A value that cannot be an operand of a torch call; `value` says which."""
+
+    def __init__(self, value: Value):
+        self.value = value
+
+
+def operand(cx: Capture, v: Value) -> Any:
+    """What the catalogue gets for a value: Val, size, number, dtype, tuple, slice ..."""
+    t = type(v)
+    if t is TensorVal:
+        return v.val if v.val is not None else v.graph_value(cx)
+    if t is Const:
+        if v.pending is not None:
+            cx.pin(v)
+        return v.value
+    if t is SizeVal:
+        return v.dim
+    if isinstance(v, SequenceVal):
+        items = [operand(cx, x) for x in v.load(cx)]
+        return items if t is ListVal else tuple(items)
+    if t is SliceVal:
+        return slice(operand(cx, v.start), operand(cx, v.stop), operand(cx, v.step))
+    if t is RangeVal:
+        return tuple(v.known(cx))
+    if t is DictVal:
+        return {k: operand(cx, x) for k, x in v.load(cx).items()}
+    try:
+        return v.constant(cx)
+    except NotConstant:
+        raise _NoOperand(v) from None
+
+
+def has_tensor(v: Value) -> bool:
+    t = type(v)
+    if t is TensorVal:
+        return True
+    if isinstance(v, SequenceVal) and v.items:
+        return any(has_tensor(x) for x in v.items)
+    return False
+
+
+def result(cx: Capture, r: Any, name: str, grad: bool, known: dict[int, TensorVal]) -> Value:
+    """The program's value for what an expansion returned."""
+    t = type(r)
+    if t is Val:
+        v = known.get(r.id)
+        return v if v is not None else TensorVal(r, grad=grad and (r.meta.dtype.is_floating_point or r.meta.dtype.is_complex))
+    if t is Dim:
+        return SizeVal(r)
+    if r is None:
+        return NONE
+    if t is tuple:
+        cls = getattr(torch.return_types, name, None) if name in _fields() else None
+        return TupleVal([result(cx, x, name, grad, known) for x in r], cls)
+    if t is list:
+        return ListVal([result(cx, x, name, grad, known) for x in r])
+    if t is torch.Size:
+        return TupleVal([result(cx, x, name, grad, known) for x in r], torch.Size)
+    return cx.literal(r)
+
+
+def _tensors(values: Any, out: list[TensorVal]) -> list[TensorVal]:
+    for v in values:
+        t = type(v)
+        if t is TensorVal:
+            out.append(v)
+        elif isinstance(v, SequenceVal) and v.items:
+            _tensors(v.items, out)
+        elif t is DictVal:
+            _tensors(v.items.values(), out)
+    return out
+
+
+def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwargs: dict[str, Value], name: str,
+           callee: Value) -> Value:
+    """Run the expansion `fn` of a torch-level call and record the call."""
+    b = cx.builder
+    tensors = _tensors(args, [])
+    if kwargs:
+        _tensors(kwargs.values(), tensors)
+    try:
+        xs = [operand(cx, a) for a in args]
+        ks = {k: operand(cx, a) for k, a in kwargs.items()} if kwargs else {}
+    except _NoOperand as e:
+        raise Broken("PB106", f"{name} gets a {type(e.value).__name__.removesuffix('Val').lower()} argument", callee,
+                     args, kwargs) from None
+    stack = cx.stack()
+    cx.env.cause = cx.cause(name)
+    mark = len(b.nodes)
+    writes = b.writes
+    try:
+        r = fn(b, *xs, **ks)
+    except Unsupported as e:
+        del b.nodes[mark:]
+        raise Broken("PB106", f"{name}: {e.reason}", callee, args, kwargs, e.remedy) from None
+    except WouldRaise as e:
+        del b.nodes[mark:]
+        raise Broken("PB115", f"{name}: {e.reason}", callee, args, kwargs) from None
+    grad = cx.grad and any(t.grad for t in tensors) and name not in ("detach", "data")
+    if grad:
+        cx.uses_grad = True
+    mutates: tuple[int, ...] = ()
+    if b.writes != writes:
+        mutates = _written(cx, target, tensors, r, grad)
+    known = {t.val.id: t for t in tensors if t.val is not None}
+    b.record(kind, target, tuple(xs), ks, r, stack, mutates, (cx.grad,))
+    return result(cx, r, name, grad, known)
+
+
+def _written(cx: Capture, target: Any, tensors: list[TensorVal], r: Any, grad: bool) -> tuple[int, ...]:
+    """After an in-place call: the tensor values that stand for the written argument go on with its new contents."""
+    from ..ops.torch_level.declare import MUTATES
+
+    position = MUTATES.get(target)
+    if position is None and tensors:
+        position = 0
+    if position is None or position >= len(tensors):
+        return ()
+    t = tensors[position]
+    assert t.val is not None
+    before = t.val.id
+    if grad:
+        t.grad = True
+    if type(r) is Val and r.meta.shape == t.val.meta.shape:
+        t.val = r
+    else:
+        t.val = cx.builder.fresh(t.val)
+    return (before,)
+
+
+def call_function(cx: Capture, target: Any, args: list[Value], kwargs: dict[str, Value], callee: Value) -> Value:
+    return expand(cx, "function", target, FUNCTIONS[target], args, kwargs, getattr(target, "__name__", str(target)), callee)
+
+
+def call_method(cx: Capture, t: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    fn = METHODS.get(name)
+    from .values.builtin import TensorMethod
+
+    callee = TensorMethod(t, name)
+    if fn is None:
+        cx.missing(f"Tensor.{name}")
+        raise Broken("PB105", f"Tensor.{name} has no entry in the operator catalogue", callee, args, kwargs)
+    return expand(cx, "method", name, fn, [t, *args], kwargs, name, callee)
+
+
+def call_property(cx: Capture, t: TensorVal, name: str) -> Value:
+    fn = METHODS.get(name) or FUNCTIONS.get(getattr(torch.Tensor, name))
+    if fn is None:
+        cx.missing(f"Tensor.{name}")
+        raise Broken("PB105", f"Tensor.{name} has no entry in the operator catalogue", cx.fixed(getattr), [t, Const(name)])
+    return expand(cx, "function", getattr, lambda b, x, n: fn(b, x), [t, Const(name)], {}, name, cx.fixed(getattr))
+
+
+__all__ = ["Invoke", "call_function", "call_method", "call_property", "expand", "has_tensor", "load_catalogue", "operand"]

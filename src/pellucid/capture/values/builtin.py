@@ -1,0 +1,314 @@
+"""Callables implemented in C: functions, methods of built-in types, tensor methods; and what is known of them."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...guards.types import Source
+from ...ops.registry import FUNCTIONS, METHODS
+from ..types import Build, FromConst, FromSource, Recipe
+from .base import Broken, Invoke, NotConstant, Result, Value
+from .constant import Const
+
+if TYPE_CHECKING:
+    from ..state import Capture
+
+Known = Callable[..., Any]
+KNOWN: dict[Any, Known] = {}
+"""Callable -> fn(cx, args, kwargs) -> value, Invoke, or None where it does not apply. Filled by `capture.known`."""
+
+TYPE_METHODS: dict[type, dict[str, Known]] = {}
+"""Built-in class -> method name -> fn(cx, self, args, kwargs). Filled by `capture.known`."""
+
+PURE: set[Any] = set()
+"""C functions that only compute from their arguments: called during capture when all arguments are known."""
+
+_OPERATOR = "_operator"
+
+
+def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Result | None:
+    """The call of an outside callable about which something is known; None if nothing is."""
+    try:
+        known = KNOWN.get(obj)
+    except TypeError:
+        return None
+    if known is not None:
+        _check(cx, me)
+        r = known(cx, args, kwargs)
+        if r is not None:
+            return r
+    if obj in FUNCTIONS:
+        from ..torch_calls import call_function, has_tensor
+
+        if getattr(obj, "__module__", None) != _OPERATOR or any(has_tensor(a) for a in args):
+            _check(cx, me)
+            return call_function(cx, obj, args, kwargs, me)
+    if obj in PURE:
+        _check(cx, me)
+        return call_pure(cx, me, obj, args, kwargs)
+    return None
+
+
+def _check(cx: Capture, me: Value) -> None:
+    source = getattr(me, "source", None)
+    if source is not None and source.kind != "const":
+        cx.guard_once((source, "is"), "is", source, me.obj, "call")  # type: ignore[attr-defined]
+
+
+def call_pure(cx: Capture, me: Value, fn: Any, args: list[Value], kwargs: dict[str, Value]) -> Result:
+    """fn(*args) computed now; breaks where an argument is not known."""
+    try:
+        xs = [a.constant(cx) for a in args]
+        ks = {k: a.constant(cx) for k, a in kwargs.items()}
+    except NotConstant as e:
+        from .size import SizeVal
+
+        if type(e.value) is SizeVal:
+            fixed = [Const(a.concrete(cx)) if type(a) is SizeVal else a for a in args]
+            if any(a is not b for a, b in zip(fixed, args)):
+                return call_pure(cx, me, fn, fixed, kwargs)
+        name = getattr(fn, "__qualname__", repr(fn))
+        raise Broken("PB104", f"{name}() of a value that is only known at run time", me, args, kwargs) from None
+    try:
+        return cx.literal(fn(*xs, **ks))
+    except Exception as e:
+        raise cx.reraise(e) from None
+
+
+class BuiltinVal(Value):
+    """A C function, or an unbound method or slot of a C class."""
+
+    __slots__ = ("obj", "source")
+
+    def __init__(self, obj: Any, source: Source):
+        self.obj, self.source = obj, source
+
+    def __repr__(self) -> str:
+        return f"<built-in {getattr(self.obj, '__qualname__', self.obj)}>"
+
+    def pytype(self, cx: Capture) -> type:
+        self.constant(cx)
+        return type(self.obj)
+
+    def constant(self, cx: Capture) -> Any:
+        if self.source.kind != "const":
+            cx.guard_once((self.source, "is"), "is", self.source, self.obj, "identity")
+        return self.obj
+
+    def key(self, cx: Capture) -> Any:
+        return self.constant(cx)
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        obj = self.constant(cx)
+        try:
+            found = getattr(obj, name)
+        except AttributeError as e:
+            raise cx.reraise(e) from None
+        return cx.fixed(found, name)
+
+    def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        obj = self.obj
+        r = call_known(cx, self, obj, args, kwargs)
+        if r is not None:
+            return r
+        t = type(obj)
+        if t in (types.MethodDescriptorType, types.WrapperDescriptorType) and args:
+            return call_descriptor(cx, obj, args[0], args[1:], kwargs, self)
+        if t in (types.BuiltinFunctionType, types.MethodWrapperType):
+            owner = getattr(obj, "__self__", None)
+            if owner is not None and not isinstance(owner, types.ModuleType):
+                if isinstance(owner, type):
+                    return call_class_method(cx, cx.fixed(owner), obj.__name__, args, kwargs, self)
+                v = cx.wrap(owner, Source("attr", self.source, "__self__"))
+                r2 = v.attr(cx, obj.__name__)
+                if isinstance(r2, (BuiltinMethod, ConstMethod, TensorMethod)):
+                    return r2.call(cx, args, kwargs)
+        raise unknown(cx, obj, self, args, kwargs)
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return FromConst(self.obj) if self.source.kind == "const" else FromSource(self.source)
+
+
+def unknown(cx: Capture, obj: Any, me: Value, args: list[Value], kwargs: dict[str, Value]) -> Broken:
+    module = getattr(obj, "__module__", None) or getattr(getattr(obj, "__objclass__", None), "__module__", "") or ""
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", repr(obj))
+    label = f"{module}.{name}" if module else name
+    if module.startswith("torch") or "TensorBase" in name or module == "_VariableFunctionsClass":
+        cx.missing(label)
+        return Broken("PB105", f"{label} has no entry in the operator catalogue", me, args, kwargs)
+    return Broken("PB104", f"call of {label}", me, args, kwargs)
+
+
+class BuiltinMethod(Value):
+    """A method of a built-in class, bound to a value."""
+
+    __slots__ = ("self", "name", "raw")
+    identity = False
+
+    def __init__(self, self_: Value, name: str, raw: Any):
+        self.self, self.name, self.raw = self_, name, raw
+
+    def __repr__(self) -> str:
+        return f"<method {self.name} of {self.self!r}>"
+
+    def pytype(self, cx: Capture) -> type:
+        return types.BuiltinMethodType
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        if name == "__self__":
+            return self.self
+        if name in ("__name__", "__qualname__"):
+            return Const(getattr(self.raw, name))
+        if name == "__call__":
+            return self
+        return Value.attr(self, cx, name)
+
+    def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        from .klass import ClassVal
+
+        if isinstance(self.self, ClassVal) and type(self.raw) is not types.WrapperDescriptorType:
+            return call_class_method(cx, self.self, self.name, args, kwargs, self)
+        return call_descriptor(cx, self.raw, self.self, args, kwargs, self)
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("builtin", (cx.recipe(self.self),), self.name)
+
+
+def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwargs: dict[str, Value],
+                    me: Value) -> Result:
+    """raw(self, *args): a method or slot of a C class."""
+    from .instance import InstanceVal
+    from .tensor import TensorVal
+
+    if type(self) is TensorVal:
+        return TensorMethod(self, raw.__name__).call(cx, args, kwargs)
+    owner = getattr(raw, "__objclass__", None) or type(raw)
+    name = getattr(raw, "__name__", "")
+    if isinstance(self, InstanceVal) and owner is not object and owner is not type and self.base is not None \
+            and not self.is_exception:
+        fn = _type_method(owner, name)
+        if fn is not None:
+            return fn(cx, self.base, args, kwargs)
+    else:
+        fn = _type_method(owner, name)
+        if fn is not None:
+            r = fn(cx, self, args, kwargs)
+            if r is not None:
+                return r
+    if type(self) is Const:
+        return call_pure(cx, me, raw, [self, *args], kwargs)
+    raise unknown(cx, raw, me if type(me) is not BuiltinVal else me, args if type(me) is not BuiltinVal else [self, *args],
+                  kwargs)
+
+
+def _type_method(owner: type, name: str) -> Known | None:
+    for c in owner.__mro__:
+        table = TYPE_METHODS.get(c)
+        if table is not None:
+            fn = table.get(name)
+            if fn is not None:
+                return fn
+    return None
+
+
+def call_class_method(cx: Capture, cls: Value, name: str, args: list[Value], kwargs: dict[str, Value],
+                      me: Value) -> Result:
+    """cls.name(*args) where the method of the class is C code: dict.fromkeys, object.__new__ ..."""
+    from ..known.classes import CLASS_METHODS
+
+    fn = CLASS_METHODS.get(name)
+    if fn is not None:
+        r = fn(cx, cls, args, kwargs)
+        if r is not None:
+            return r
+    raw = getattr(cls.obj, name, None)  # type: ignore[attr-defined]
+    try:
+        if raw in PURE or cls.obj in (int, float, str, bytes):  # type: ignore[attr-defined]
+            return call_pure(cx, me, raw, args, kwargs)
+    except TypeError:
+        pass
+    raise unknown(cx, raw, me, args, kwargs)
+
+
+class ConstMethod(Value):
+    """A method of a constant: pure, computed when its arguments are known."""
+
+    __slots__ = ("self", "name", "bound")
+    identity = False
+
+    def __init__(self, self_: Const, name: str, bound: Any):
+        self.self, self.name, self.bound = self_, name, bound
+
+    def pytype(self, cx: Capture) -> type:
+        return type(self.bound)
+
+    def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        if type(self.bound) is types.MethodType:
+            return Invoke(cx.fixed(self.bound.__func__), [self.self, *args], kwargs)
+        special = TYPE_METHODS.get(type(self.self.value), {}).get(self.name)
+        if special is not None:
+            r = special(cx, self.self, args, kwargs)
+            if r is not None:
+                return r
+        return call_pure(cx, self, self.bound, args, kwargs)
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        if name == "__self__":
+            return self.self
+        return cx.literal(getattr(self.bound, name))
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("builtin", (cx.recipe(self.self),), self.name)
+
+
+class TensorMethod(Value):
+    """A method of a tensor, bound."""
+
+    __slots__ = ("self", "name")
+    identity = False
+
+    def __init__(self, self_: Value, name: str):
+        self.self, self.name = self_, name
+
+    def __repr__(self) -> str:
+        return f"<tensor method {self.name}>"
+
+    def pytype(self, cx: Capture) -> type:
+        return types.BuiltinMethodType
+
+    def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        from ..torch_calls import call_method
+        from .tensor import META_METHODS, VALUE_METHODS
+
+        name = self.name
+        fn = META_METHODS.get(name)
+        if fn is not None:
+            return fn(cx, self.self, args, kwargs)
+        if name in METHODS:
+            return call_method(cx, self.self, name, args, kwargs)
+        if name in VALUE_METHODS:
+            self.self.pytype(cx)
+            raise Broken("PB102", f"Tensor.{name}() hands the tensor's value to Python", self, args, kwargs)
+        raw = getattr(self.self.cls, name, None)  # type: ignore[attr-defined]
+        if type(raw) is types.FunctionType and name != "backward":
+            return Invoke(cx.fixed(raw), [self.self, *args], kwargs)
+        return call_method(cx, self.self, name, args, kwargs)
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        if name == "__self__":
+            return self.self
+        if name == "__name__":
+            return Const(self.name)
+        return Value.attr(self, cx, name)
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("builtin", (cx.recipe(self.self),), self.name)
+
+
+def wrap_builtin(cx: Capture, obj: Any, source: Source) -> Value:
+    return BuiltinVal(obj, source)
+
+
+METHODS_OF = TYPE_METHODS

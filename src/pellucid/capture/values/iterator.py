@@ -1,0 +1,184 @@
+"""Iterators whose next item is known during capture; interpreted generators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...shapes.dim import Size
+from ..frames import EXHAUSTED, Generator
+from ..types import Build, FromConst, Recipe
+from .base import Broken, Invoke, Result, Value
+from .constant import Const
+from .sequence import ListVal, SequenceVal, TupleVal
+from .size import size_value
+
+if TYPE_CHECKING:
+    from ..state import Capture
+
+
+class IterVal(Value):
+    """`advance` gives the next value or EXHAUSTED, at once."""
+
+    __slots__ = ()
+
+    def pytype(self, cx: Capture) -> type:
+        return type(iter([]))
+
+    def advance(self, cx: Capture) -> Any:
+        raise NotImplementedError
+
+    def iterate(self, cx: Capture) -> Result:
+        return self
+
+    def rest(self, cx: Capture) -> list[Value]:
+        out = []
+        while (v := self.advance(cx)) is not EXHAUSTED:
+            out.append(v)
+        return out
+
+
+class SequenceIter(IterVal):
+    """Over a list or tuple value, from `position`; sees later changes of a list, as Python's does."""
+
+    __slots__ = ("items", "position")
+
+    def __init__(self, items: SequenceVal, position: int = 0):
+        self.items, self.position = items, position
+
+    @staticmethod
+    def over(items: list[Value]) -> SequenceIter:
+        return SequenceIter(TupleVal(items))
+
+    def advance(self, cx: Capture) -> Any:
+        items = self.items.items
+        if items is None:
+            items = self.items.load(cx)
+        i = self.position
+        if i < 0 or i >= len(items):
+            self.position = -1
+            return EXHAUSTED
+        self.position = i + 1
+        return items[i]
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("iterator", (cx.recipe(self.items), FromConst(self.position)), "sequence")
+
+
+class RangeIter(IterVal):
+    __slots__ = ("start", "stop", "step")
+
+    def __init__(self, start: Size, stop: Size, step: int):
+        self.start, self.stop, self.step = start, stop, step
+
+    def pytype(self, cx: Capture) -> type:
+        return type(iter(range(0)))
+
+    def advance(self, cx: Capture) -> Any:
+        start = self.start
+        if type(start) is int and type(self.stop) is int:
+            if (start >= self.stop) if self.step > 0 else (start <= self.stop):
+                return EXHAUSTED
+            self.start = start + self.step
+            return Const(start)
+        cx.env.cause = cx.cause("loop over range")
+        if not cx.env.decide("<" if self.step > 0 else ">", start, self.stop):
+            return EXHAUSTED
+        self.start = start + self.step
+        return size_value(start)
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("iterator", tuple([cx.recipe(size_value(s)) for s in (self.start, self.stop, self.step)]), "range")
+
+
+class EnumerateIter(IterVal):
+    __slots__ = ("inner", "count")
+
+    def __init__(self, inner: IterVal, count: int):
+        self.inner, self.count = inner, count
+
+    def pytype(self, cx: Capture) -> type:
+        return enumerate
+
+    def advance(self, cx: Capture) -> Any:
+        v = self.inner.advance(cx)
+        if v is EXHAUSTED:
+            return v
+        self.count += 1
+        return TupleVal([Const(self.count - 1), v])
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("call", (cx.recipe(self.inner), FromConst(self.count)), enumerate)
+
+
+class ZipIter(IterVal):
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: list[IterVal]):
+        self.inner = inner
+
+    def pytype(self, cx: Capture) -> type:
+        return zip
+
+    def advance(self, cx: Capture) -> Any:
+        out: list[Value] = []
+        for it in self.inner:
+            v = it.advance(cx)
+            if v is EXHAUSTED:
+                return v
+            out.append(v)
+        return TupleVal(out) if self.inner else EXHAUSTED
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("call", tuple([cx.recipe(it) for it in self.inner]), zip)
+
+
+class GeneratorVal(Value):
+    """An interpreted generator."""
+
+    __slots__ = ("generator", "function")
+
+    def __init__(self, generator: Generator, function: Any = None):
+        self.generator, self.function = generator, function
+
+    def pytype(self, cx: Capture) -> type:
+        import types
+
+        return types.GeneratorType
+
+    def iterate(self, cx: Capture) -> Result:
+        return self
+
+    def recipe(self, cx: Capture) -> Recipe:
+        raise Broken("PB108", f"the generator {self.generator.frame.code.qualname} leaves the captured part")
+
+
+class UserIter(Value):
+    """Marks nothing; see `InstanceVal.__next__`."""
+
+    __slots__ = ()
+
+
+def known_iterator(cx: Capture, v: Value) -> IterVal | None:
+    """iter(v) where that is known at once and every step is; else None."""
+    if isinstance(v, IterVal):
+        return v
+    if isinstance(v, (GeneratorVal,)):
+        return None
+    if isinstance(v, (ListVal, TupleVal)):
+        v.load(cx)
+        return SequenceIter(v)
+    items = v.elements(cx)
+    if items is not None:
+        return SequenceIter.over(items)
+    r = None
+    from .instance import InstanceVal
+    from .tensor import TensorVal
+
+    if not isinstance(v, (InstanceVal, TensorVal)):
+        r = v.iterate(cx)
+    if isinstance(v, TensorVal):
+        r = v.iterate(cx)
+    return r if isinstance(r, IterVal) else None
+
+
+__all__ = ["EnumerateIter", "GeneratorVal", "Invoke", "IterVal", "RangeIter", "SequenceIter", "ZipIter", "known_iterator"]

@@ -1,0 +1,252 @@
+"""Dicts: made inside, or existing outside and read key by key with writes kept in an overlay."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from ...guards.types import Source
+from ..types import Build, FromSource, Recipe
+from .base import Broken, Invoke, NotConstant, Result, Value
+from .constant import NONE, Const
+
+if TYPE_CHECKING:
+    from ..state import Capture
+
+
+class _Absent(Value):
+    """In an overlay: the key is not there."""
+
+    __slots__ = ()
+
+
+ABSENT = _Absent()
+
+
+class DictVal(Value):
+    """obj, source   the dict outside (None: made inside)
+    cls          dict, collections.OrderedDict or collections.defaultdict
+    items        key -> value as far as known; holds ABSENT only while not complete
+    complete     items are all there is, in order
+    changed      keys written or deleted, in order (None: no write)
+    owner        the instance whose `__dict__` this is, or None; function for a dict of globals
+    """
+
+    __slots__ = ("obj", "source", "cls", "items", "complete", "changed", "restructured", "owner", "factory", "typed")
+
+    def __init__(self, cls: type = dict, items: dict[Any, Value] | None = None, obj: Any = None,
+                 source: Source | None = None, owner: Any = None, factory: Value | None = None):
+        self.cls, self.obj, self.source, self.owner, self.factory = cls, obj, source, owner, factory
+        self.items: dict[Any, Value] = {} if items is None else items
+        self.complete = obj is None
+        self.changed: dict[Any, None] | None = None
+        self.restructured = False
+        self.typed = obj is None or owner is not None
+
+    def __repr__(self) -> str:
+        return f"DictVal({self.items!r})"
+
+    def pytype(self, cx: Capture) -> type:
+        if not self.typed:
+            self.typed = True
+            cx.guard("type", self.source, self.cls, "type")
+        return self.cls
+
+    # ---------------------------------------------------------------- reading
+    def item_source(self, cx: Capture, key: Any) -> Source:
+        owner = self.owner
+        if owner is not None:
+            return owner.attribute_source(cx, key)
+        return Source("item", self.source, key)
+
+    def get(self, cx: Capture, key: Any) -> Value | None:
+        """The value under a key (in the form that `Value.key` gives), or None; guarded."""
+        v = self.items.get(key)
+        if v is not None:
+            return None if v is ABSENT else v
+        if self.complete:
+            return None
+        if not self.typed:
+            self.pytype(cx)
+        obj = self.obj
+        if key in obj:
+            v = cx.wrap(dict.__getitem__(obj, key), self.item_source(cx, key))
+            self.items[key] = v
+            return v
+        self.items[key] = ABSENT
+        self.guard_missing(cx, key)
+        return None
+
+    def guard_missing(self, cx: Capture, key: Any) -> None:
+        owner = self.owner
+        if owner is not None:
+            owner.guard_absent(cx, key)
+        else:
+            cx.guard("missing_key", self.source, key, "key lookup")
+
+    def load(self, cx: Capture) -> dict[Any, Value]:
+        """All items in order, with the keys guarded."""
+        if self.complete:
+            return self.items
+        self.pytype(cx)
+        obj, known = self.obj, self.items
+        source = self.source if self.owner is None else self.owner.dict_source()
+        cx.guard("keys", source, tuple(dict.keys(obj)), "iteration over keys")
+        out: dict[Any, Value] = {}
+        for k in dict.keys(obj):
+            v = known.get(k)
+            if v is None:
+                v = cx.wrap(dict.__getitem__(obj, k), self.item_source(cx, k))
+            if v is not ABSENT:
+                out[k] = v
+        for k in self.changed or ():
+            v = known[k]
+            if v is not ABSENT and k not in out:
+                out[k] = v
+        self.items = out
+        self.complete = True
+        return out
+
+    # ---------------------------------------------------------------- writing
+    def put(self, cx: Capture, key: Any, value: Value) -> None:
+        if self.obj is not None:
+            self._touch(cx, key)
+        self.items[key] = value
+
+    def remove(self, cx: Capture, key: Any) -> None:
+        """Delete a key that is present."""
+        if self.obj is not None:
+            self._touch(cx, key)
+            if self.complete:
+                del self.items[key]
+            else:
+                self.items[key] = ABSENT
+            self.restructured = self.restructured or self.owner is None
+        else:
+            del self.items[key]
+
+    def clear(self, cx: Capture) -> None:
+        self.load(cx)
+        for k in list(self.items):
+            self.remove(cx, k)
+
+    def _touch(self, cx: Capture, key: Any) -> None:
+        if self.changed is None:
+            self.pytype(cx)
+            self.changed = {}
+            cx.wrote(self)
+        elif self.restructured:
+            self.load(cx)
+        self.changed[key] = None
+
+    # ---------------------------------------------------------------- the protocol
+    def truth(self, cx: Capture) -> bool:
+        if not self.complete and self.changed is None:
+            self.pytype(cx)
+            if self.items and any(v is not ABSENT for v in self.items.values()):
+                return True
+            n = len(self.obj)
+            if n == 0:
+                cx.guard_once((self, "len"), "len", self.source, 0, "truth")
+                return False
+        return bool(self.load(cx))
+
+    def length(self, cx: Capture) -> Result:
+        return Const(len(self.load(cx)))
+
+    def elements(self, cx: Capture) -> list[Value] | None:
+        return [key_value(cx, k) for k in self.load(cx)]
+
+    def iterate(self, cx: Capture) -> Result:
+        from .iterator import SequenceIter
+
+        return SequenceIter.over(self.elements(cx) or [])
+
+    def getitem(self, cx: Capture, key: Value) -> Result:
+        k = key.key(cx)
+        v = self.get(cx, k)
+        if v is not None:
+            return v
+        if self.cls is collections.defaultdict and self.default_factory(cx) is not None:
+            factory = self.default_factory(cx)
+            assert factory is not None
+            made = factory.call(cx, [], {})
+            if isinstance(made, Invoke):
+                from ..polyfills import polyfill
+
+                return Invoke(polyfill(cx, "defaultdict_missing"), [self, key, factory])
+            self.put(cx, k, made)
+            return made
+        raise cx.raised(KeyError, _plain(k))
+
+    def default_factory(self, cx: Capture) -> Value | None:
+        if self.factory is None and self.obj is not None:
+            assert self.source is not None
+            self.factory = cx.wrap(self.obj.default_factory, Source("attr", self.source, "default_factory"))
+        f = self.factory
+        return None if f is None or (type(f) is Const and f.constant(cx) is None) else f
+
+    def setitem(self, cx: Capture, key: Value, value: Value) -> Result | None:
+        self.put(cx, key.key(cx), value)
+        return None
+
+    def delitem(self, cx: Capture, key: Value) -> Result | None:
+        k = key.key(cx)
+        if self.get(cx, k) is None:
+            raise cx.raised(KeyError, _plain(k))
+        self.remove(cx, k)
+        return None
+
+    def contains(self, cx: Capture, item: Value) -> bool:
+        return self.get(cx, item.key(cx)) is not None
+
+    def constant(self, cx: Capture) -> Any:
+        if self.cls is not dict or (self.obj is not None and self.changed is not None):
+            raise NotConstant(self)
+        return {key_value(cx, k).constant(cx): v.constant(cx) for k, v in self.load(cx).items()}
+
+    def key(self, cx: Capture) -> Any:
+        raise cx.raised(TypeError, f"unhashable type: '{self.cls.__name__}'")
+
+    def recipe(self, cx: Capture) -> Recipe:
+        if self.obj is not None:
+            assert self.source is not None
+            return FromSource(self.source)
+        parts: list[Recipe] = []
+        for k, v in self.items.items():
+            parts.append(cx.recipe(key_value(cx, k)))
+            parts.append(cx.recipe(v))
+        if self.cls is collections.defaultdict:
+            return Build("defaultdict", (cx.recipe(self.factory or NONE), *parts))
+        return Build("dict", tuple(parts), None if self.cls is dict else self.cls)
+
+
+def key_value(cx: Capture, k: Any) -> Value:
+    """The value of a dictionary key in the form that `Value.key` gives."""
+    if isinstance(k, Value):
+        return k
+    if type(k) is tuple:
+        from .sequence import TupleVal
+
+        return TupleVal([key_value(cx, x) for x in k])
+    return cx.fixed(k)
+
+
+def _plain(k: Any) -> Any:
+    return str(k) if isinstance(k, Value) else k
+
+
+def keyword_mapping(cx: Capture, v: Value) -> dict[str, Value]:
+    """The keyword arguments that **v stands for."""
+    from .instance import InstanceVal
+
+    if isinstance(v, InstanceVal) and isinstance(v.base, DictVal):
+        v = v.base
+    if not isinstance(v, DictVal):
+        raise Broken("PB112", f"**{type(v).__name__} is not a plain dict")
+    out: dict[str, Value] = {}
+    for k, x in v.load(cx).items():
+        if type(k) is not str:
+            raise cx.raised(TypeError, "keywords must be strings")
+        out[k] = x
+    return out

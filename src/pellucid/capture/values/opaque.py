@@ -1,0 +1,72 @@
+"""Objects implemented in C of which nothing is modelled: they can be passed on, compared by identity, and used natively."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...guards.types import Source
+from ..types import FromConst, FromSource, Recipe
+from .base import Broken, Invoke, Result, Value
+from .constant import Const
+
+if TYPE_CHECKING:
+    from ..state import Capture
+
+
+class OpaqueVal(Value):
+    __slots__ = ("obj", "source", "typed")
+
+    def __init__(self, cx: Capture, obj: Any, source: Source):
+        self.obj, self.source = obj, source
+        self.typed = source.kind == "const"
+
+    def __repr__(self) -> str:
+        return f"<opaque {type(self.obj).__name__}>"
+
+    def pytype(self, cx: Capture) -> type:
+        if not self.typed:
+            self.typed = True
+            cx.guard("type", self.source, type(self.obj), "type")
+        return type(self.obj)
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        cls = self.pytype(cx)
+        from ..known.opaque import OPAQUE_ATTRIBUTES
+
+        known = OPAQUE_ATTRIBUTES.get((cls, name))
+        if known is not None:
+            return known(cx, self)
+        if name == "__class__":
+            return cx.fixed(cls)
+        raw = cx.class_info(cls).find(name)
+        if callable(raw) and not isinstance(raw, type):
+            from .builtin import BuiltinMethod
+
+            return BuiltinMethod(self, name, raw)
+        raise Broken("PB111", f"attribute {name!r} of a {cls.__module__}.{cls.__qualname__}", cx.fixed(getattr),
+                     [self, Const(name)])
+
+    def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        from .builtin import call_known, unknown
+
+        r = call_known(cx, self, self.obj, args, kwargs)
+        if r is not None:
+            return r
+        raise unknown(cx, self.obj, self, args, kwargs)
+
+    def truth(self, cx: Capture) -> bool | Invoke:
+        cls = self.pytype(cx)
+        if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__"):
+            return True
+        raise Broken("PB111", f"truth of a {cls.__name__}", cx.fixed(bool), [self], then="again")
+
+    def iterate(self, cx: Capture) -> Result:
+        raise Broken("PB111", f"iteration over a {self.pytype(cx).__name__}", cx.fixed(iter), [self])
+
+    def key(self, cx: Capture) -> Any:
+        if type(self.obj).__hash__ is object.__hash__:
+            return self.obj
+        return Value.key(self, cx)
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return FromConst(self.obj) if self.source.kind == "const" else FromSource(self.source)
