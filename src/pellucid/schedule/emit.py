@@ -255,12 +255,14 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
     stored, or from a scratch row.
     """
     pool = works.pool
+    _read_back(works, nest)
     known: dict[int, tuple[Expr, Bucket]] = {}
     kept: dict[int, Expr] = {}
+    rewritten: dict[int, dict[int, Expr]] = {}
     for b in nest.buckets:
         roots = [s.value for s in b.stores] + [e for _, _, e in b.accumulators]
         own = frozenset([a.id for a in b.axes])
-        memo: dict[int, Expr] = {}
+        memo: dict[int, Expr] = rewritten.setdefault(id(b), {})
         seen: set[int] = set()
         mine: list[Expr] = []
         stack = list(roots)
@@ -274,7 +276,7 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
                 continue
             earlier = known.get(id(e))
             if earlier is not None and earlier[1].phase < b.phase:
-                replacement = _kept(works, nest, e, earlier[1], kept)
+                replacement = _kept(works, nest, e, earlier[1], kept, rewritten)
                 if replacement is not None:
                     memo[id(e)] = replacement
                     continue
@@ -283,12 +285,34 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
             stack.extend(e.args)
         known.update({id(e): (e, b) for e in mine})
         if memo:
-            for s in b.stores:
-                s.value = pool.intern(s.value, memo)
-            b.accumulators = [(v, c, pool.intern(e, memo)) for v, c, e in b.accumulators]
+            _replace(works, b, memo)
 
 
-def _kept(works: Works, nest: Nest, e: Expr, maker: Bucket, kept: dict[int, Expr]) -> Expr | None:
+def _replace(works: Works, b: Bucket, memo: dict[int, Expr]) -> None:
+    for s in b.stores:
+        s.value = works.pool.intern(s.value, memo)
+    b.accumulators = [(v, c, works.pool.intern(e, memo)) for v, c, e in b.accumulators]
+
+
+def _read_back(works: Works, nest: Nest) -> None:
+    """Later loops load what earlier ones have stored, rather than compute it again."""
+    pool = works.pool
+    stored: dict[int, Expr] = {}
+    waiting: dict[int, Expr] = {}
+    phase = 0
+    for b in nest.buckets:
+        if b.phase > phase:
+            phase = b.phase
+            stored.update(waiting)
+        if stored:
+            _replace(works, b, dict(stored))
+        for s in b.stores:
+            if _is_normal(s) and type(s.value) is Call and pool.info[id(s.value)].cost > 1:
+                waiting[id(s.value)] = pool.load(s.view, s.index)
+
+
+def _kept(works: Works, nest: Nest, e: Expr, maker: Bucket, kept: dict[int, Expr],
+          rewritten: dict[int, dict[int, Expr]]) -> Expr | None:
     """A load that stands for e, computed by an earlier loop; None if computing it again is cheaper."""
     pool = works.pool
     info = pool.info[id(e)]
@@ -297,12 +321,10 @@ def _kept(works: Works, nest: Nest, e: Expr, maker: Bucket, kept: dict[int, Expr
     found = kept.get(id(e))
     if found is not None:
         return found
-    store = next((s for s in maker.stores if s.value is e and _is_normal(s)), None)
-    if store is None:
-        if hint(product([a.size for a in maker.axes])) * e.dtype.itemsize > SCRATCH_BYTES:
-            return None
-        buffer, store = scratch_row(works, maker.axes, e)
-        nest.scratch.append(buffer)
-        maker.stores.append(store)
+    if hint(product([a.size for a in maker.axes])) * e.dtype.itemsize > SCRATCH_BYTES:
+        return None
+    buffer, store = scratch_row(works, maker.axes, pool.intern(e, rewritten[id(maker)]))
+    nest.scratch.append(buffer)
+    maker.stores.append(store)
     kept[id(e)] = pool.load(store.view, store.index)
     return kept[id(e)]

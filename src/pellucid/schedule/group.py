@@ -1,19 +1,243 @@
-"""Which loops become one kernel: greedy, in program order, each loop joining the latest group that it depends on."""
+"""Which loops become one kernel: greedy, in program order, each loop joining the latest group that it depends on.
+
+A loop may join a group if what it reads of the group's results lies in its own row: then a row can do the whole group
+without asking another. Loops that depend on nothing in a group may join it too if they read the same data over the
+same domain (horizontal fusion). Externs, scans and scatters stand alone.
+"""
 
 from __future__ import annotations
 
-from ..ir.types import BufferId
+from ..ir.types import Axis, BufferId, Index, Load
+from ..shapes.dim import hint, product
+from .cost import worth_rows
 from .nest import Group
-from .work import Work, Works
+from .work import Work, Works, producer_index
+
+MOST_MEMBERS = 40
+MOST_BUFFERS = 40
+
+
+class Grouping:
+    """The groups so far. `place` gives the position of a loop's group; groups run in order of position."""
+
+    def __init__(self, works: Works, keep: set[BufferId]):
+        self.works, self.pool, self.keep = works, works.pool, keep
+        self.groups: list[Group] = []
+        self.place: dict[int, int] = {}
+        self.makers: list[dict[BufferId, Work]] = []
+        """For each group, which member made a buffer."""
+        self.readers: dict[BufferId, list[int]] = {}
+        """For each buffer, positions of the loop groups that read it."""
+        self.reasons: list[tuple[int, int, str]] = []
+
+    def add(self, w: Work) -> None:
+        fusable, strict = self._dependencies(w)
+        reason = None
+        if w.kind in ("map", "reduce"):
+            if fusable > strict and self._loops(fusable):
+                reason = self._join(fusable, w)
+                if reason is None:
+                    return
+            if self._join_beside(max(fusable, strict), w):
+                return
+        position = len(self.groups)
+        if fusable >= 0:
+            self.reasons.append((fusable, position, reason or self._why_apart(w, fusable)))
+        g = Group(position, w.axes, w.kind != "map", [w])
+        g.aligned[w.number] = {a.id: a for a in w.axes}
+        self.groups.append(g)
+        self.makers.append({b: w for b in w.writes})
+        self._placed(w, position)
+
+    def _placed(self, w: Work, position: int) -> None:
+        self.place[w.number] = position
+        if w.kind in ("map", "reduce"):
+            for b in w.reads:
+                at = self.readers.setdefault(b, [])
+                if not at or at[-1] != position:
+                    at.append(position)
+
+    def _loops(self, position: int) -> bool:
+        return self.groups[position].members[0].kind in ("map", "reduce")
+
+    def _why_apart(self, w: Work, before: int) -> str:
+        for x in (w, self.groups[before].members[0]):
+            if x.kind == "extern":
+                return f"{x.extern.kind} is a call"
+            if x.kind in ("scan", "scatter"):
+                return f"a {x.kind} runs in order"
+        return "the later one also depends on a step in between"
+
+    def _dependencies(self, w: Work) -> tuple[int, int]:
+        """(latest group whose results w reads, latest group that must be over before w starts)."""
+        fusable, strict = -1, -1
+        works = self.works
+        for b in w.reads:
+            writers = works.writers.get(b, ())
+            for x in writers:
+                if x.number < w.number:
+                    at = self.place[x.number]
+                    if len(writers) > 1:
+                        strict = max(strict, at)
+                    fusable = max(fusable, at)
+        for b in w.writes:
+            writers = works.writers[b]
+            if len(writers) > 1:
+                for x in writers:
+                    if x.number < w.number and not _disjoint(x, w):
+                        strict = max(strict, self.place[x.number])
+                for x in works.readers.get(b, ()):
+                    if x.number < w.number:
+                        strict = max(strict, self.place[x.number])
+        return fusable, strict
+
+    # ---------------------------------------------------------------- joining a producer's group
+    def _join(self, position: int, w: Work) -> str | None:
+        """Put w into the group, or say why not."""
+        g = self.groups[position]
+        makers = self.makers[position]
+        if len(g.members) >= MOST_MEMBERS:
+            return "the kernel is large enough"
+        align: dict[int, Axis] = {}
+        own = {a.id: a for a in w.axes}
+        dropped: set[int] = set()
+        taken: dict[int, int] = {}
+        for ld in w.loads:
+            maker = makers.get(ld.view.buffer)
+            if maker is None:
+                continue
+            index = producer_index(self.pool, ld, maker)
+            if index is None:
+                return "the intermediate is read in another layout"
+            rows = g.aligned[maker.number]
+            for a, e in zip(maker.axes, index):
+                row = rows.get(a.id)
+                if row is None:
+                    continue
+                if type(e) is Index and e.axis.id in own and e.axis.size == a.size and align.get(
+                        e.axis.id, row) is row and taken.get(row.id, e.axis.id) == e.axis.id:
+                    align[e.axis.id] = row
+                    taken[row.id] = e.axis.id
+                else:
+                    dropped.add(row.id)
+        return self._accept(position, w, align, dropped)
+
+    def _accept(self, position: int, w: Work, align: dict[int, Axis], dropped: set[int]) -> str | None:
+        """Join with each axis of `align` on its row, if that leaves a group worth having."""
+        g = self.groups[position]
+        rows = tuple([r for r in g.rows if r.id not in dropped])
+        align = {a: r for a, r in align.items() if r.id not in dropped}
+        aligned = {r.id for r in align.values()}
+        if w.kind == "reduce":
+            if len(align) != len(w.axes):
+                return "the reduction runs over rows of the earlier loops"
+            rows = tuple([r for r in rows if r.id in aligned])
+        elif any(r.id not in aligned for r in rows):
+            rows = tuple([r for r in rows if r.id in aligned])
+        if g.fixed and len(rows) != len(g.rows):
+            return "it needs results of other rows"
+        inner = [a for a in w.axes + w.red if a.id not in align]
+        if not g.fixed and (len(rows) != len(g.rows) or inner):
+            total = max(hint(product([a.size for a in w.axes + w.red])), hint(product([a.size for a in g.rows])))
+            if not worth_rows(product([r.size for r in rows]), total):
+                return "too few rows to share the work of both"
+            if w.kind == "map" and not rows:
+                return "nothing is common to the two loops but the data"
+            self._fix(g, rows)
+        elif inner and not worth_rows(product([r.size for r in rows]), product([a.size for a in w.axes + w.red])):
+            return "too few rows to share the work of both"
+        g.members.append(w)
+        g.aligned[w.number] = align
+        self.makers[position].update({b: w for b in w.writes})
+        self._placed(w, position)
+        return None
+
+    def _fix(self, g: Group, rows: tuple[Axis, ...]) -> None:
+        kept = {r.id for r in rows}
+        g.rows, g.fixed = rows, True
+        for number, aligned in g.aligned.items():
+            g.aligned[number] = {a: r for a, r in aligned.items() if r.id in kept}
+
+    # ---------------------------------------------------------------- joining a group that reads the same data
+    def _join_beside(self, after: int, w: Work) -> bool:
+        domain = hint(product([a.size for a in w.axes + w.red]))
+        for ld in w.loads:
+            b = ld.view.buffer
+            if not self.pool.info[id(ld)].normal or 2 * hint(product(ld.view.shape)) < domain:
+                continue
+            for position in reversed(self.readers.get(b, ())):
+                if position <= after:
+                    break
+                align = self._same_walk(self.groups[position], ld, w)
+                if align is not None and self._accept_beside(position, w, align):
+                    return True
+        return False
+
+    def _accept_beside(self, position: int, w: Work, align: dict[int, Axis]) -> bool:
+        g = self.groups[position]
+        if len(g.members) >= MOST_MEMBERS:
+            return False
+        if not g.fixed and w.kind == "map" and not (len(align) == len(w.axes) == len(g.rows)):
+            return False
+        own = {a.id for a in w.axes}
+        align = {a: r for a, r in align.items() if a in own}
+        aligned = {r.id for r in align.values()}
+        dropped = {r.id for r in g.rows if r.id not in aligned}
+        return self._accept(position, w, align, dropped) is None
+
+    def _same_walk(self, g: Group, ld: Load, w: Work) -> dict[int, Axis] | None:
+        """w's axes -> the group's rows, by how both walk a buffer that both read: equal strides, equal sizes."""
+        for m in g.members:
+            for other in m.loads:
+                if other.view.buffer != ld.view.buffer or not self.pool.info[id(other)].normal:
+                    continue
+                rows = g.aligned[m.number]
+                by_stride = {s: i.axis for i, s in zip(other.index, other.view.strides)}
+                if len(by_stride) != len(other.index):
+                    continue
+                align: dict[int, Axis] = {}
+                for i, s in zip(ld.index, ld.view.strides):
+                    match = by_stride.get(s)
+                    if match is None or match.size != i.axis.size:
+                        break
+                    if match.id in rows:
+                        align[i.axis.id] = rows[match.id]
+                else:
+                    return align
+        return None
+
+
+def _disjoint(a: Work, b: Work) -> bool:
+    """Whether two maps write windows of one buffer that surely do not meet: pieces of a concatenation."""
+    if a.kind != "map" or b.kind != "map":
+        return False
+    u, v = a.out, b.out
+    if u.strides != v.strides or type(u.offset) is not int or type(v.offset) is not int:
+        return _disjoint_symbolic(a, b)
+    if not all(type(s) is int and s > 0 for s in u.strides):
+        return False
+    first, second = (u, v) if u.offset <= v.offset else (v, u)
+    gap = second.offset - first.offset
+    # along some dimension the first window ends before the second begins, and that dimension's steps are not crossed
+    for n, s in sorted(zip(first.shape, first.strides), key=lambda p: -p[1]):
+        if type(n) is not int:
+            return False
+        if gap >= s:
+            steps = gap // s
+            if steps >= n:
+                return True
+            gap -= steps * s
+    return False
+
+
+def _disjoint_symbolic(a: Work, b: Work) -> bool:
+    return False
 
 
 def group_works(works: Works, keep: set[BufferId]) -> tuple[list[Group], tuple[tuple[int, int, str], ...]]:
-    """Groups in an order that is correct to run, and the reasons why neighbours were not fused."""
-    groups = [single(w, k) for k, w in enumerate([w for w in works.works if not w.dead])]
-    return groups, ()
-
-
-def single(w: Work, position: int) -> Group:
-    g = Group(position, w.axes, w.kind != "map", [w])
-    g.aligned[w.number] = {a.id: a for a in w.axes}
-    return g
+    """Groups in an order that is correct to run, and for neighbours that were not fused (step, step, reason)."""
+    grouping = Grouping(works, keep)
+    for w in works.works:
+        if not w.dead:
+            grouping.add(w)
+    return grouping.groups, tuple(grouping.reasons)

@@ -48,8 +48,7 @@ def prune(works: Works, keep: set[BufferId]) -> None:
     for w in reversed(works.works):
         if w.dead:
             continue
-        if w.kind != "extern" and needed.isdisjoint(w.writes) and not any(
-                works.pool.info[id(r)].checks for r in w.roots):
+        if w.kind != "extern" and needed.isdisjoint(w.writes) and not _must_check(works, w):
             w.dead = True
         elif w.kind == "extern" and not w.extern.can_raise and w.extern.kind in PURE and needed.isdisjoint(w.writes):
             w.dead = True
@@ -58,6 +57,11 @@ def prune(works: Works, keep: set[BufferId]) -> None:
             if w.kind == "scatter":
                 needed.update(w.writes)
     works.tables()
+
+
+def _must_check(works: Works, w: Work) -> bool:
+    """Whether a loop checks indices that no living consumer checks in its stead."""
+    return any(works.pool.info[id(r)].checks for r in w.roots) and all(c.dead for c in w.checked_by)
 
 
 PURE = ("gemm",)
@@ -95,8 +99,10 @@ def _value_at(works: Works, w: Work, load: Load, maker: Work, wanted: dict[Axis,
     if index is None:
         _ask_split(load, maker, w, wanted)
         return None
-    if info.checks and not _every_point(index, maker):
-        return None
+    if info.checks:
+        if not _every_point(index, maker):
+            return None
+        maker.checked_by.append(w)
     rename = {a.id: e for a, e in zip(maker.axes, index)}
     mask = load.mask
     if mask is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..graph.types import Graph
 from ..ir.types import Buffer, BufferId, Program
@@ -13,6 +14,7 @@ from .memory import plan_memory, touched
 from .nest import Group, NestBuilder
 from .outputs import hand_out
 from .printer import Emitted, Printer
+from .reuse import again, signature
 from .types import ExternStep, KernelStep, Plan, Step
 from .work import Work, Works
 
@@ -27,7 +29,8 @@ def schedule(program: Program, graph: Graph) -> Plan:
     keep = {*handed.owners, *(c.buffer for c in handed.commits)}
     inline(works, keep)
     groups, not_fused = group_works(works, keep)
-    steps = [_step(works, g, keep) for g in groups]
+    made: Made = {}
+    steps = [_step(works, g, keep, made) for g in groups]
     buffers = _spaces(works, steps, handed.owners)
     places, total = plan_memory(steps, buffers, {c.buffer for c in handed.commits})
     used: set[BufferId] = {b for s in steps for bs in touched(s) for b in bs}
@@ -38,32 +41,45 @@ def schedule(program: Program, graph: Graph) -> Plan:
                 not_fused=not_fused)
 
 
-def _step(works: Works, group: Group, keep: set[BufferId]) -> Step:
+Made = dict[tuple[Any, ...], tuple[Emitted, list[BufferId]]]
+"""Kernels made so far, by the signature of their group, with the group's buffers in order."""
+
+
+def _step(works: Works, group: Group, keep: set[BufferId], made: Made) -> Step:
     w = group.members[0]
     if w.kind == "extern":
         return ExternStep(w.extern, can_raise=w.extern.can_raise)
-    made = emit(works, group, keep)
-    return KernelStep(made.kernel, made.extent, made.grain, can_raise=made.kernel.can_raise)
+    e = emit(works, group, keep, made)
+    return KernelStep(e.kernel, e.extent, e.grain, can_raise=e.kernel.can_raise)
 
 
-def emit(works: Works, group: Group, keep: set[BufferId]) -> Emitted:
-    """The kernel of a group of loops."""
+def emit(works: Works, group: Group, keep: set[BufferId], made: Made) -> Emitted:
+    """The kernel of a group of loops; of an equal group that was seen before, under other buffers."""
     origins = tuple(dict.fromkeys([w.origin for w in group.members]))
-    first = group.members[0]
-    if first.kind == "scan":
-        return Printer(works, origins).scan(first)
-    if first.kind == "scatter":
-        return Printer(works, origins).scatter(first)
     inside = {w.number for w in group.members}
     stored = {w.out.buffer for w in group.members if _needed(works, w, inside, keep)}
-    nest = NestBuilder(works, group, stored).build()
-    return Emitter(works, nest, origins).emit()
+    key, buffers = signature(group, stored)
+    found = made.get(key)
+    if found is not None:
+        return again(works, found[0], found[1], buffers, origins)
+    first = group.members[0]
+    if first.kind == "scan":
+        e = Printer(works, origins).scan(first)
+    elif first.kind == "scatter":
+        e = Printer(works, origins).scatter(first)
+    else:
+        e = Emitter(works, NestBuilder(works, group, stored).build(), origins).emit()
+    if not e.kernel.can_raise:  # its code names the torch-level call that failed
+        made[key] = e, buffers
+    return e
 
 
 def _needed(works: Works, w: Work, inside: set[int], keep: set[BufferId]) -> bool:
-    """Whether a member's buffer must exist: something outside the group reads it, or it is handed out."""
+    """Whether a member's buffer must exist: something outside the group reads it, or it is handed out, or the loop is
+    there for its index checks alone."""
     b = w.out.buffer
-    return b in keep or len(works.writers[b]) > 1 or any(r.number not in inside for r in works.readers.get(b, ()))
+    readers = works.readers.get(b, ())
+    return b in keep or not readers or len(works.writers[b]) > 1 or any(r.number not in inside for r in readers)
 
 
 def _spaces(works: Works, steps: list[Step], owners: dict[BufferId, int]) -> dict[BufferId, Buffer]:

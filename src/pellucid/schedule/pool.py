@@ -16,9 +16,11 @@ import torch
 from ..ir.affine import Affine, address
 from ..ir.types import Axis, BufferId, Call, Expr, Index, Literal, Load, SizeOf, Var, View
 from ..shapes.dim import Dim, Size
+from ..shapes.env import prove
 from .cost import GATHER_COST, LOAD_COST, SCALAR_COST
 
 INT = torch.int64
+HALF = (torch.float16, torch.bfloat16)
 NONE: frozenset[int] = frozenset()
 
 
@@ -40,6 +42,7 @@ class Pool:
     def __init__(self) -> None:
         self.table: dict[Any, Expr] = {}
         self.info: dict[int, Info] = {}
+        self.indices: dict[int, Index] = {}
         self.zero = self.literal(0, INT)
 
     # ---------------------------------------------------------------- leaves
@@ -52,7 +55,11 @@ class Pool:
         return self._leaf((SizeOf, size), SizeOf, (size,), NONE) if type(size) is Dim else self.literal(size, INT)
 
     def index(self, axis: Axis) -> Index:
-        return self._leaf((Index, axis.id), Index, (axis,), frozenset((axis.id,)))
+        found = self.indices.get(axis.id)
+        if found is None:
+            found = self.indices[axis.id] = Index(axis)
+            self.info[id(found)] = Info(frozenset((axis.id,)), 0, 0, False)
+        return found
 
     def var(self, number: int, dtype: torch.dtype, axes: frozenset[int] = NONE) -> Var:
         key = (Var, number)
@@ -91,7 +98,7 @@ class Pool:
                 return self.literal(other.value, other.dtype)  # type: ignore[union-attr, return-value]
             mask = None
         if mask is None:
-            form = address(view, index)
+            form = _direct(view, index) or address(view, index)
             if form is not None:
                 return self.normal_load(view.buffer, view.dtype, form)
         key = (Load, view, *[id(i) for i in index], id(mask))
@@ -172,6 +179,22 @@ class Pool:
         return found
 
 
+def _direct(view: View, index: tuple[Expr, ...]) -> Affine | None:
+    """The address where each index is a loop variable of its own or 0: the common case, without arithmetic."""
+    terms = []
+    seen = set()
+    for i, s in zip(index, view.strides):
+        if type(i) is Index:
+            if i.axis.id in seen:
+                return None
+            seen.add(i.axis.id)
+            if s != 0:
+                terms.append((i.axis, s))
+        elif type(i) is not Literal or i.value != 0:
+            return None
+    return Affine(tuple(terms), view.offset)
+
+
 def _by_axis(term: tuple[Axis, Size]) -> int:
     return term[0].id
 
@@ -226,7 +249,12 @@ def _mul(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
 
 
 def _div(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
-    return args[0] if _number(args[1]) == 1 else None
+    b = _number(args[1])
+    if b == 1:
+        return args[0]
+    if type(b) is float and b != 0 and math.frexp(b)[0] in (0.5, -0.5) and 1e-30 < abs(b) < 1e30 and dtype not in HALF:
+        return p.call("mul", (args[0], p.literal(1.0 / b, dtype)), dtype)  # a power of two: the same real number
+    return None
 
 
 def _cast(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
@@ -282,6 +310,26 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[..., Expr | None]:
     return rule
 
 
+def _not_negative(e: Expr) -> bool:
+    return type(e) is Index or (type(e) is Literal and type(e.value) is int and e.value >= 0)
+
+
+def _lt(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    a, b = args
+    if _number(b) == 0 and type(b.value) is int and _not_negative(a):
+        return p.literal(False, torch.bool)
+    return _compare(lambda x, y: x < y)(p, args, dtype)
+
+
+def _check_index(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
+    """A loop variable that surely is in range needs no check."""
+    i, n = args
+    size = n.size if type(n) is SizeOf else _number(n)
+    if type(i) is Index and size is not None and prove("<=", i.axis.size, size):
+        return i
+    return None
+
+
 def _wrap(v: int) -> int:
     return (v + 2**63) % 2**64 - 2**63
 
@@ -289,5 +337,5 @@ def _wrap(v: int) -> int:
 SIMPLIFY: dict[str, Callable[[Pool, tuple[Expr, ...], torch.dtype], Expr | None]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "cast": _cast, "where": _where, "and": _and, "or": _or,
     "not": _not, "eq": _compare(lambda a, b: a == b), "ne": _compare(lambda a, b: a != b),
-    "lt": _compare(lambda a, b: a < b), "le": _compare(lambda a, b: a <= b),
+    "lt": _lt, "check_index": _check_index, "le": _compare(lambda a, b: a <= b),
     "gt": _compare(lambda a, b: a > b), "ge": _compare(lambda a, b: a >= b)}

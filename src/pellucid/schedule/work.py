@@ -25,7 +25,7 @@ class Work:
     """
 
     __slots__ = ("number", "origin", "kind", "out", "axes", "red", "value", "combiner", "acc", "index", "scan_axis",
-                 "extern", "reads", "writes", "dead", "loads", "_order")
+                 "extern", "reads", "writes", "dead", "loads", "checked_by", "_order")
 
     def __init__(self, number: int, origin: int, kind: str):
         self.number, self.origin, self.kind = number, origin, kind
@@ -42,6 +42,8 @@ class Work:
         self.writes: tuple[BufferId, ...] = ()
         self.dead = False
         self.loads: list[Load] = []
+        self.checked_by: list[Work] = []
+        """Loops that took over this one's index checks by inlining it at every point."""
         self._order: list[tuple[Axis, Size]] | None = None
 
     @property
