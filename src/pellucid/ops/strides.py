@@ -193,7 +193,7 @@ def elementwise(env: ShapeEnv, out: Shape, operands: Sequence[Operand], scalar: 
     else:
         if not has_zero(env, out):
             return contiguous(out)
-    if not (scalar and out) and all([shape == out for shape, _ in operands]):
+    if not (scalar and out) and all([_same(env, shape, out) for shape, _ in operands]):
         fast = _fast(env, out, operands)
         if fast is not None:
             return fast
@@ -201,6 +201,10 @@ def elementwise(env: ShapeEnv, out: Shape, operands: Sequence[Operand], scalar: 
     if perm == list(range(len(out) - 1, -1, -1)):
         return contiguous(out)
     return strides_in_order(out, perm)
+
+
+def _same(env: ShapeEnv, a: Shape, b: Shape) -> bool:
+    return a == b or (len(a) == len(b) and all([env.same(x, y) for x, y in zip(a, b)]))
 
 
 def _fast(env: ShapeEnv, out: Shape, operands: Sequence[Operand]) -> Shape | None:

@@ -13,10 +13,11 @@ from .elementwise import pointwise
 from .exprs import compare, literal, where
 
 
-def activation(name: str, body: Any, *params: Any, integers: bool = False, autocast: str | None = None) -> None:
+def activation(name: str, body: Any, *params: Any, integers: bool = False, autocast: str | None = None,
+               dense: bool = False) -> None:
     """Register an activation: body(dtype, x, *params). Integer operands only where eager takes them."""
     pointwise(name, 1, "same" if integers else "float", body, params=params, number_counts=False, autocast=autocast,
-              bools=False)
+              bools=False, dense=dense)
 
 
 def _relu(d: torch.dtype, x: Expr) -> Expr:
@@ -81,7 +82,7 @@ activation("leaky_relu", _leaky, ("negative_slope", 0.01))
 activation("hardswish", lambda d, x: call("div", call("mul", x, _hinge(d, x)), literal(6, d)))
 activation("hardsigmoid", lambda d, x: call("div", _hinge(d, x), literal(6, d)))
 activation("log_sigmoid", lambda d, x: call("sub", call("min", x, literal(0, d)),
-                                            call("log1p", call("exp", call("neg", call("abs", x))))))
+                                            call("log1p", call("exp", call("neg", call("abs", x))))), dense=True)
 activation("softshrink", lambda d, x, b: _shrink(d, x, b, True), ("lambd", 0.5))
 activation("hardshrink", lambda d, x, b: _shrink(d, x, b, False), ("lambd", 0.5))
 activation("threshold", lambda d, x, t, v: where(compare("le", x, literal(t, d)), literal(v, d), x), "threshold",

@@ -12,6 +12,7 @@ float16 and bfloat16 are computed in float32 and rounded once, when the operator
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -80,20 +81,23 @@ Body = Callable[..., Expr]
 
 def pointwise(name: str, arity: int, kind: str, body: Body, *, params: tuple[Any, ...] = (), exact: bool = False,
               number_counts: bool = True, autocast: str | None = None, bools: bool = True,
-              names: tuple[str, ...] = ("self", "other", "third"), can_raise: bool = False) -> None:
+              names: tuple[str, ...] = ("self", "other", "third"), can_raise: bool = False,
+              dense: bool = False) -> None:
     """Register pointwise core operator `name` of `arity` operands (tensors or numbers) and further constant `params`.
 
     body(dtype, *operand expressions, *params) -> expression; operands are in `dtype`, the dtype computed in.
     exact   numbers beside float16/bfloat16 tensors keep float32 precision (eager rounds them first elsewhere)
-    bools   whether the promoted dtype may be bool
+    dense   the result is contiguous whatever the operand's layout is
+    bools   whether the promoted dtype may be bool (sub refuses every bool operand, as eager does)
     """
     @op(name, *names[:arity], *params, autocast=autocast, can_raise=can_raise)
     def rule(builder: GraphBuilder, *args: Any) -> TensorMeta:
         operands = args[:arity]
         inner, outer = common(kind, name, operands)
-        if not bools and inner is torch.bool:
+        if not bools and (inner is torch.bool or name == "sub" and any([_is_bool(x) for x in operands])):
             raise WouldRaise(f"{name}: bool operands are not supported; convert one of them to an integer dtype")
-        return pointwise_meta(builder.env, outer, operands, number_counts)
+        meta = pointwise_meta(builder.env, outer, operands, number_counts)
+        return replace(meta, strides=contiguous(meta.shape)) if dense else meta
 
     @lowering(name)
     def lower(lx: Lowering, node: Node) -> None:
@@ -105,6 +109,10 @@ def pointwise(name: str, arity: int, kind: str, body: Body, *, params: tuple[Any
                for x in operands]
         rest = node.args[arity:]
         lx.map(out, lambda *i: cast(body(dtype, *[g(i) for g in get], *rest), out.dtype))
+
+
+def _is_bool(x: Any) -> bool:
+    return x is True or x is False or (type(x) is Val and x.meta.dtype is torch.bool)
 
 
 def is_tensor(x: Any) -> bool:

@@ -81,7 +81,7 @@ pointwise("fmin", 2, "same", _skip_nan("min"))
 pointwise("fmax", 2, "same", _skip_nan("max"))
 pointwise("atan2", 2, "float", lambda d, a, b: call("atan2", a, b))
 pointwise("neg", 1, "same", lambda d, a: call("neg", a), bools=False)
-pointwise("abs", 1, "same", lambda d, a: a if d in (BOOL, torch.uint8) else call("abs", a))
+pointwise("abs", 1, "same", lambda d, a: a if d is torch.uint8 else call("abs", a), bools=False)
 pointwise("square", 1, "same", lambda d, a: call("mul", a, a), bools=False)
 
 
@@ -149,7 +149,11 @@ for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "
     pointwise(_name, 1, "float", lambda d, a, fn=_name: call(fn, a),
               autocast="float32" if _name in ("exp", "expm1", "log", "log2", "log10", "log1p", "rsqrt", "reciprocal",
                                               "tan", "asin", "acos", "sinh", "cosh", "exp2") else None)
-pointwise("erfc", 1, "float", lambda d, a: call("sub", literal(1, d), call("erf", a)))
+
+
+def _log_of_twice(d: torch.dtype, m: Expr) -> Expr:
+    """log(2m): what asinh and acosh are, to all digits, from 2^28 on (there m^2 may overflow)."""
+    return call("add", call("log", m), literal(math.log(2), d))
 
 
 def _asinh(d: torch.dtype, a: Expr) -> Expr:
@@ -157,15 +161,16 @@ def _asinh(d: torch.dtype, a: Expr) -> Expr:
     m = call("abs", a)
     square = call("mul", m, m)
     root = call("sqrt", call("add", square, literal(1, d)))
-    inner = call("add", m, call("div", square, call("add", literal(1, d), root)))
-    value = call("log1p", inner)
+    small = call("log1p", call("add", m, call("div", square, call("add", literal(1, d), root))))
+    value = where(compare("gt", m, literal(2.0**28, d)), _log_of_twice(d, m), small)
     return where(compare("lt", a, literal(0, d)), call("neg", value), value)
 
 
 def _acosh(d: torch.dtype, a: Expr) -> Expr:
     """log(a + sqrt(a^2 - 1)) with t = a - 1: log1p(t + sqrt(2t + t^2))."""
     t = call("sub", a, literal(1, d))
-    return call("log1p", call("add", t, call("sqrt", call("add", call("mul", literal(2, d), t), call("mul", t, t)))))
+    small = call("log1p", call("add", t, call("sqrt", call("add", call("mul", literal(2, d), t), call("mul", t, t)))))
+    return where(compare("gt", a, literal(2.0**28, d)), _log_of_twice(d, a), small)
 
 
 def _atanh(d: torch.dtype, a: Expr) -> Expr:
@@ -179,7 +184,20 @@ pointwise("acosh", 1, "float", _acosh)
 pointwise("atanh", 1, "float", _atanh)
 for _name in ("floor", "ceil", "trunc", "round"):
     pointwise(_name, 1, "same", lambda d, a, fn=_name: call(fn, a) if d.is_floating_point else a, bools=False)
-pointwise("frac", 1, "same", lambda d, a: call("sub", a, call("trunc", a)), bools=False)
+
+
+@op("frac", "self")
+def _frac_rule(builder: GraphBuilder, self: Any) -> TensorMeta:
+    if not self.dtype.is_floating_point:
+        raise WouldRaise(f"frac: self must be floating, not {self.dtype}")
+    return pointwise_meta(builder.env, self.dtype, (self,))
+
+
+@lowering("frac")
+def _frac_lower(lx: Lowering, node: Node) -> None:
+    out = lx.out(node)
+    x = element(lx, node.args[0], math_type(out.dtype), out.shape)
+    lx.map(out, lambda *i: cast(call("sub", x(i), call("trunc", x(i))), out.dtype))
 
 
 # ------------------------------------------------------------------ comparison and classes of numbers
