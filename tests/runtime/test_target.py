@@ -51,15 +51,16 @@ class Thing:
     def loose(*args): ...
 
 
-def test_receivers():
+def test_receivers_are_not_bound():
     t = Thing()
-    assert target(t.method).bind(3) == (t, 3, 1) and target(t.method).params == ("self", "x", "y")
-    assert target(t).bind(3) == (t, 3)
-    assert target(t.loose).bind(3) == ((t, 3),)
+    assert target(t.method).bind(3) == (3, 1) and target(t.method).params == ("x", "y")
+    assert target(t).bind(3) == (3,) and target(t).callee == t.__call__
+    assert target(t.loose).bind(3) == ((3,),) and target(t.loose).params == ("args",)
     assert target(Thing.method).bind(t, 3) == (t, 3, 1)
 
 
 @pytest.mark.parametrize("fn", [len, functools.partial(plain, 1), itertools.chain], ids=repr)
 def test_other_callables_are_called_as_objects(fn):
     t = target(fn)
-    assert t.params == ("callee", "args", "kwargs") and t.bind(1, k=2) == (fn, (1,), {"k": 2})
+    assert t.params == ("args", "kwargs") and t.bind(1, k=2) == ((1,), {"k": 2})
+    assert t.callee.__self__ is fn

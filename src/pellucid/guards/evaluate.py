@@ -114,7 +114,7 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "missing_key": lambda v, e: e not in v,
     "has": lambda v, e: e in instance_dict(v),
     "code": lambda v, e: v.__code__ is e,
-    "version": lambda v, e: e.unchanged(),
+    "version": lambda v, e: bool(e.unchanged()),
     "python": lambda v, e: bool(e(v)),
 }
 """Guard kind -> whether `value` meets `expected`."""

@@ -187,6 +187,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "global": lambda c, g: c.require(f"current() is {c.scope.hold(g.expected)}"),
     "same": _same,
     "python": _simple("{e}({v})", literal=False),
+    "version": _simple("{e}.unchanged()", literal=False),
 }
 """Guard kind -> writes its condition."""
 

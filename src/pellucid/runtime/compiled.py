@@ -217,6 +217,8 @@ class Compiled:
                     return f"eager raises here: {segment.exit.message}"
                 raise broken(segment.exit)
             entry = self.entry(table, slots, segment, number)
+        except frontend.Refused as e:
+            return self.refused(table, e)
         except PellucidError:
             raise
         except Exception as e:
@@ -259,12 +261,16 @@ class Compiled:
                                 lambda resume: self.continuation(resume, None if recheck else words),
                                 f"segment {label}", recheck)
         guards = conditions(segment.guards, segment.graph)
-        if table.words is None:
-            guards = (Guard("global", None, globalkey.named(words), Cause("a native operation ran before")), *guards)
+        checked = guards
+        if table.words is not None:
+            checked = tuple(g for g in guards if g.kind != "global")
+        elif not any(g.kind == "global" for g in guards):
+            state = Guard("global", None, globalkey.named(words), Cause("a native operation ran before"))
+            guards = checked = (state, *guards)
         code = Code(segment, runner.plan, runner.unit, runner.backend)
         holder: list[Entry] = []
-        entry = Entry(number, code, Binding(self.target.receiver), guards, table.params,
-                      lazy_check(guards, segment.graph, table.params, label, holder), made.run, made.final, made.source)
+        entry = Entry(number, code, Binding(getattr(self.target.callee, "__self__", None)), guards, table.params,
+                      lazy_check(checked, segment.graph, table.params, label, holder), made.run, made.final, made.source)
         holder.append(entry)
         if runner.plan is not None:
             entry.plans["forward"] = runner.plan
@@ -300,6 +306,17 @@ class Compiled:
         if table.failures >= FAILURES:
             table.blocked = why
         return why
+
+    def refused(self, table: Table, e: frontend.Refused) -> str:
+        """Capture declined. Where that was a break that cannot be carried out, the same would happen again."""
+        if e.stop is not None:
+            if self.options.fullgraph and e.stop.code != WOULD_RAISE:
+                raise GraphBreakError(e.stop.code, f"fullgraph=True, but the graph breaks here: {e.stop.message}",
+                                      e.stop.remedy)
+            table.failures += 1
+            if table.failures >= FAILURES:
+                table.blocked = str(e)
+        return str(e)
 
     def verify(self, table: Table, entry: Entry, slots: Sequence[Any]) -> None:
         """An entry must be valid for the call that it was made from."""
