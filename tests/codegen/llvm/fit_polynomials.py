@@ -50,7 +50,10 @@ def main() -> None:
     split = 1.0
     fit("ERF_SMALL_F32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1 if z else 2 / mp.sqrt(mp.pi) - 1, 0.0, split**2, 6,
         lambda z: 1)
-    fit("ERF_LARGE_F32", lambda t: -mp.log(mp.erfc(t)) / t - 1, split * 0.99, 4.0, 8, lambda t: t * mp.erfc(t))
+    root = lambda u: mp.erfc(1 + u) ** mp.mpf(-0.25)  # noqa: E731
+    fit("ERF_LARGE_F32", root, split - 1.0, 2.95, 9, lambda u: 4 * mp.erfc(1 + u) / root(u))
+    fit("TANH_SMALL_F32", lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 3, 0.0, 0.625**2, 5,
+        lambda z: z)
     q = float(mp.pi / 4) * 1.001
     fit("SIN_F64", lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 6, 0.0, q**2, 5, lambda z: z)
     fit("COS_F64", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2 if z else mp.mpf(1) / 24, 0.0, q**2, 5, lambda z: z**2)

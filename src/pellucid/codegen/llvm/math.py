@@ -1,7 +1,7 @@
 """Elementary functions as straight-line vector code: range reduction, then polynomials fitted for it.
 
 Bounds are the largest errors found over dense samples of float32 (tests/codegen/llvm/test_math.py), in units in the
-last place of the correctly rounded result: exp 1, exp2 1, expm1 1.5, sigmoid 2, tanh 2, erf 1.5, log 1, log2 1.5,
+last place of the correctly rounded result: exp 1, exp2 1, expm1 1.5, sigmoid 2.1, tanh 1.5, erf 1.5, log 1, log2 1.5,
 log10 1.5, log1p 1.5, sin, cos, tan, pow 1. Coefficients: tests/codegen/llvm/fit_polynomials.py. Denormal arguments and
 results, infinities and NaN are as in C.
 """
@@ -23,11 +23,13 @@ LOG_F32 = (0.3333333170780473, -0.2500082103550099, 0.2000122686540054, -0.16623
            -0.1316018306278868, 0.12761575643120251, -0.07634493022872238)
 ATANH_F64 = (0.3333333333333376, 0.19999999999643506, 0.14285714388993256, 0.1111109715554241, 0.09091904333235012,
              0.07653704147234863, 0.07432424405929086)
+TANH_SMALL_F32 = (-0.3333333090675719, 0.1333320976656896, -0.05394720457496525, 0.021702968608367103,
+                  -0.008182677256211175, 0.0021475397416736513)
 ERF_SMALL_F32 = (0.12837916591372628, -0.3761262713578283, 0.11283600174108999, -0.02685444449980798,
                  0.005189535161056229, -0.0008020839690269446, 7.889114220472352e-05)
-ERF_LARGE_F32 = (0.12848527987014435, 0.6359965493032405, 0.10437642083232603, -0.02149379569621904,
-                 0.001971325980276154, 0.000436727318499289, -0.0001959345381308526, 3.0840435449908156e-05,
-                 -1.903585526070772e-06)
+ERF_LARGE_F32 = (1.5878824982159383, 1.0475959265221202, 0.6801605941635324, 0.31436577937389276,
+                 0.1220580822829591, 0.06150656248514193, -0.009654284933306886,
+                 0.027041308402277933, -0.010103355072980994, 0.0029112300930531493)
 SIN_F64 = (-0.16666666666666513, 0.008333333333303607, -0.00019841269818962934, 2.7557310839518282e-06,
            -2.5050408225250112e-08, 1.5880534849359213e-10)
 COS_F64 = (0.041666666666666186, -0.001388888888882711, 2.480158726758051e-05, -2.7557309124380617e-07,
@@ -155,9 +157,9 @@ class Math:
 
 # ------------------------------------------------------------------ float
 def _exp_core(m: Math, r: str) -> str:
-    """e^r for |r| <= ln2/2: 1 + (r + r^2 q(r))."""
+    """e^r for |r| <= ln2/2: 1 + r (1 + r q(r))."""
     q = m.poly(r, EXP_F32)
-    return m.add(m.fma(m.mul(r, r), q, r), m.k(1.0))
+    return m.fma(m.fma(q, r, m.k(1.0)), r, m.k(1.0))
 
 
 def _reduce(m: Math, x: str) -> tuple[str, str]:
@@ -167,8 +169,10 @@ def _reduce(m: Math, x: str) -> tuple[str, str]:
     return n, m.fma(n, m.k(-LN2_LO), r)
 
 
-def exp(m: Math, x: str) -> str:
-    n, r = _reduce(m, m.clamp(x, -104.0, 89.0))
+def exp(m: Math, x: str, below: bool = False) -> str:
+    """e^x; `below` says that x <= 0."""
+    low = m.select(m.cmp("olt", x, m.k(-104.0)), m.k(-104.0), x)
+    n, r = _reduce(m, low if below else m.clamp(x, -104.0, 89.0))
     return m.scale(_exp_core(m, r), m.to_int(n))
 
 
@@ -197,32 +201,33 @@ def expm1(m: Math, x: str) -> str:
 
 
 def sigmoid(m: Math, x: str) -> str:
-    """1 / (1 + e^-x)."""
-    return m.div(m.k(1.0), m.add(exp(m, m.neg(x)), m.k(1.0)))
+    """With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for negative x."""
+    a = m.intrinsic("fabs", x)
+    e = exp(m, m.neg(a), below=True)
+    return m.div(m.select(m.cmp("olt", x, m.k(0.0)), e, m.k(1.0)), m.add(e, m.k(1.0)))
 
 
 def tanh(m: Math, x: str) -> str:
-    """t / (t + 2) with t = e^(2|x|) - 1, and x's sign."""
+    """|x| <= 0.6: x + x^3 p(x^2). Above: 1 - 2 / (e^(2|x|) + 1), and x's sign."""
     a = m.intrinsic("fabs", x)
+    z = m.mul(a, a)
+    small = m.fma(m.mul(m.poly(z, TANH_SMALL_F32), z), a, a)
     t = m.select(m.cmp("ogt", a, m.k(10.0)), m.k(10.0), a)
     n, r = _reduce(m, m.add(t, t))
-    p = m.fma(m.mul(r, r), m.poly(r, EXPM1_F32), r)
-    s = m.pow2(m.to_int(n))
-    e = m.fma(p, s, m.sub(s, m.k(1.0)))
-    y = m.div(e, m.add(e, m.k(2.0)))
-    return m.intrinsic("copysign", m.select(m.cmp("olt", a, m.k(2.0**-13)), a, y), x)
+    e = m.mul(_exp_core(m, r), m.pow2(m.to_int(n)))
+    large = m.sub(m.k(1.0), m.div(m.k(2.0), m.add(e, m.k(1.0))))
+    return m.intrinsic("copysign", m.select(m.cmp("ogt", a, m.k(0.6)), large, small), x)
 
 
 def erf(m: Math, x: str) -> str:
-    """|x| <= 1: x + x p(x^2). Above: 1 - e^-(t + t q(t)), t = |x|."""
+    """|x| <= 1: x + x p(x^2). Above: 1 - q(|x| - 1)^-4, where q is about the fourth root of 1 / erfc."""
     a = m.intrinsic("fabs", x)
     small = m.fma(m.poly(m.mul(x, x), ERF_SMALL_F32), x, x)
-    t = m.select(m.cmp("ogt", a, m.k(4.0)), m.k(4.0), a)
-    q = m.neg(m.fma(m.poly(t, ERF_LARGE_F32), t, t))
-    n, r = _reduce(m, q)
-    e = m.mul(_exp_core(m, r), m.pow2(m.to_int(n)))
-    large = m.intrinsic("copysign", m.sub(m.k(1.0), e), x)
-    return m.select(m.cmp("ogt", a, m.k(1.0)), large, small)
+    t = m.select(m.cmp("ogt", a, m.k(3.95)), m.k(3.95), a)
+    q = m.poly(m.sub(t, m.k(1.0)), ERF_LARGE_F32)
+    q = m.mul(q, q)
+    large = m.intrinsic("copysign", m.sub(m.k(1.0), m.div(m.k(1.0), m.mul(q, q))), x)
+    return m.select(m.cmp("ole", a, m.k(1.0)), small, large)
 
 
 def _split(m: Math, x: str) -> tuple[str, str]:
