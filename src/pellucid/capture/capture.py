@@ -52,7 +52,9 @@ def root_call(cx: Capture, fn: Any, bound: Mapping[str, Any]) -> tuple[Value, li
     root = cx.wrap(fn, Source("const", None, "self" if isinstance(fn, torch.nn.Module) else
                               getattr(fn, "__qualname__", type(fn).__name__), fn))
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    kinds = {p.name: p.kind for p in inspect.signature(target).parameters.values()}
+    kinds = {p.name: p.kind for wrapped in (True, False)
+             for p in inspect.signature(target, follow_wrapped=wrapped).parameters.values()}
+    """`bound` may follow the signature of the function itself, or that of the function it wraps."""
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
     starred = False
