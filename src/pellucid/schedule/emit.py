@@ -222,7 +222,7 @@ class Emitter:
     def _block_lanes(self, lanes: Axis) -> Axis:
         """Cut a row axis that is the vector axis into blocks, so that threads can share it."""
         nest = self.nest
-        if hint(product([a.size for a in nest.rows[:-1]])) >= 16 or type(lanes.size) is not int:
+        if hint(product([a.size for a in nest.rows[:-1]])) >= 16 or type(lanes.size) is not int or lanes.size < 128:
             return lanes
         for block in (64, 32, 16):
             if lanes.size % block == 0 and lanes.size > block:
