@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
+from ..ir.opaque import fill
 from ..ir.types import Extern
+from ..torchdoor.operators import operator_by_name
 from .evaluate import Memory
 
 Row = Callable[[list[torch.Tensor], list[torch.Tensor], dict[str, Any]], None]
@@ -77,3 +79,11 @@ def topk(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, An
     values, indices = torch.topk(ins[0], params["k"], params["dim"], params["largest"], params["sorted"])
     outs[0].copy_(values)
     outs[1].copy_(indices)
+
+
+@row("opaque")
+def opaque(ins: list[torch.Tensor], outs: list[torch.Tensor], params: dict[str, Any]) -> None:
+    """A dispatcher call. params: target (an operator's name), args and kwargs with slots for the operands."""
+    got = operator_by_name(params["target"])(*fill(params["args"], ins), **dict(fill(params["kwargs"], ins)))
+    for out, value in zip(outs, got if isinstance(got, (tuple, list)) else (got,), strict=True):
+        out.copy_(value)

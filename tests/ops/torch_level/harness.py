@@ -15,7 +15,7 @@ import pellucid.ops  # noqa: F401
 from pellucid.graph.build import GraphBuilder, Val
 from pellucid.graph.types import SymbolDef, TensorMeta
 from pellucid.ir.lower import lower
-from pellucid.ops.registry import FUNCTIONS, METHODS
+from pellucid.ops.torch_level import expansion_of
 from pellucid.runtime.reference import run_program
 from pellucid.shapes.dim import Dim, evaluate
 
@@ -24,7 +24,9 @@ DYNAMIC = 5
 
 
 def find(target: Any) -> Any:
-    return METHODS[target] if isinstance(target, str) else FUNCTIONS[target]
+    fn = expansion_of(target)
+    assert fn is not None, f"{target} has no expansion"
+    return fn
 
 
 def eager(target: Any, args: Any, kwargs: Any) -> Any:

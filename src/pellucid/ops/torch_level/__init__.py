@@ -19,5 +19,7 @@ from . import (  # noqa: F401
                views,
 )
 from .declare import ATEN, MUTATES, RESULT_FIELDS
+from .lookup import expansion_of
+from .opaque import opaque
 
-__all__ = ["ATEN", "MUTATES", "RESULT_FIELDS"]
+__all__ = ["ATEN", "MUTATES", "RESULT_FIELDS", "expansion_of", "opaque"]

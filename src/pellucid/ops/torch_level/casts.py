@@ -39,7 +39,7 @@ def clone(b: GraphBuilder, input: Val, *, memory_format: Any = None) -> Val:
     return b.emit("clone", need_tensor(input), memory_format or torch.preserve_format)
 
 
-@expansion("detach", "Tensor.data")
+@expansion("detach", "Tensor.data", "aten.alias")
 def detach(b: GraphBuilder, input: Val) -> Val:
     return b.emit("alias", need_tensor(input))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional
 
+from ...torchdoor.operators import structure_fields
 from ..registry import FUNCTIONS, METHODS
 
 Expansion = Callable[..., Any]
@@ -20,11 +20,11 @@ MUTATES: dict[Any, int] = {}
 ATEN: dict[str, Expansion] = {}
 """Name of an operator of torch.ops.aten (without overload) -> expansion that takes that operator's arguments."""
 
-RESULT_FIELDS: dict[str, tuple[str, ...]] = {}
+RESULT_FIELDS: dict[str, tuple[str, ...]] = structure_fields()
 """Name of a torch function that returns a named tuple -> its fields; expansions return plain tuples."""
 
 _SPACES = {"F": torch.nn.functional, "special": torch.special, "linalg": torch.linalg, "op": operator, "torch": torch,
-           "Tensor": torch.Tensor, "py": builtins}
+           "Tensor": torch.Tensor}
 
 
 def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:
@@ -34,7 +34,7 @@ def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:
     if space == "aten":
         ATEN[attr] = fn
         return
-    if not dot:
+    if not dot or mutates is not None:
         ATEN.setdefault(attr, fn)
     for where in (_SPACES[space],) if dot else (torch, torch.Tensor):
         target = getattr(where, attr, None)
@@ -52,17 +52,14 @@ def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:
         raise AttributeError(f"torch has no callable named {name!r}")
 
 
-def expansion(*names: str, inplace: str = "", fields: tuple[str, ...] = ()) -> Callable[[Expansion], Expansion]:
+def expansion(*names: str, inplace: str = "") -> Callable[[Expansion], Expansion]:
     """Register the decorated expansion under each of `names` (see _enter).
 
     inplace: names, separated by blanks, whose callables do the same and write the result into their first argument.
-    fields: the names of a named tuple's fields, where eager returns one.
     """
     def register(fn: Expansion) -> Expansion:
         for name in names:
             _enter(name, fn)
-            if fields:
-                RESULT_FIELDS[name.rpartition(".")[2]] = fields
         if inplace:
             from .inplace import writing
             written = writing(fn)

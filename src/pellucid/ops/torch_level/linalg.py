@@ -119,7 +119,7 @@ def rmatmul(b: GraphBuilder, input: Val, other: Val) -> Val:
     return matmul(b, other, input)
 
 
-@expansion("F.linear")
+@expansion("F.linear", "aten.linear")
 def linear(b: GraphBuilder, input: Val, weight: Val, bias: Val | None = None) -> Val:
     x, w = need_tensor(input), need_tensor(weight, "weight")
     if w.ndim not in (1, 2) or not x.ndim:

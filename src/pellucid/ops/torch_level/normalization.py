@@ -12,7 +12,7 @@ from ...shapes.dim import product
 from ..errors import Unsupported, WouldRaise
 from ..promote import HALVES
 from .args import cast, int_arg, need_tensor, sizes_arg
-from .declare import expansion
+from .declare import MUTATES, expansion
 from .views import to_shape
 
 
@@ -77,18 +77,19 @@ def batch_norm(b: GraphBuilder, input: Val, running_mean: Val | None, running_va
         if running_mean is None or running_var is None:
             raise WouldRaise("expected running_mean and running_var to be defined when training=False")
         return b.emit("batch_norm", x, weight, bias, running_mean, running_var, eps)
+    if momentum is None:
+        raise Unsupported("batch_norm with momentum=None", "pass a number")
     mean, var, count = _batch_statistics(b, x)
     if b.env.same(count, 1):
         raise WouldRaise("Expected more than 1 value per channel when training")
     y = b.emit("batch_norm", x, weight, bias, mean, var, eps)
-    if momentum is None:
-        raise Unsupported("batch_norm with momentum=None", "pass a number")
     if running_mean is not None:
         _update(b, running_mean, mean, momentum)
     if running_var is not None:
-        if type(count) is not int:
-            raise Unsupported("batch_norm in training with a symbolic number of elements", "use constant sizes")
-        _update(b, running_var, b.emit("mul", var, count / (count - 1)), momentum)
+        n = count if type(count) is int else b.emit("full", (), count, mean.meta.dtype)
+        unbiased = b.emit("mul", var, count / (count - 1)) if type(count) is int else b.emit(
+            "div", b.emit("mul", var, n), b.emit("sub", n, 1))
+        _update(b, running_var, unbiased, momentum)
     return y
 
 
@@ -126,6 +127,10 @@ def instance_norm(b: GraphBuilder, input: Val, running_mean: Val | None = None, 
     if weight is not None:
         y = b.emit("mul", y, b.emit("view", weight, ones))
     return y if bias is None else b.emit("add", y, b.emit("view", bias, ones))
+
+
+MUTATES[torch.nn.functional.batch_norm] = 1
+MUTATES[torch.batch_norm] = 3
 
 
 @expansion("F.local_response_norm")

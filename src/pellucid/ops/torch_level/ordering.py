@@ -9,11 +9,11 @@ import torch
 from ...graph.build import GraphBuilder, Val
 from ..errors import Unsupported, WouldRaise
 from .args import cast, need_tensor, numel, reject_out, size_arg, wrap_dim
-from .declare import RESULT_FIELDS, expansion
+from .declare import expansion
 from .views import to_shape
 
 
-@expansion("sort", "aten.sort", fields=("values", "indices"))
+@expansion("sort", "aten.sort")
 def sort(b: GraphBuilder, input: Val, dim: Any = -1, descending: bool = False, *, stable: Any = False,
          out: Any = None) -> tuple[Val, Val]:
     reject_out(out)
@@ -31,7 +31,7 @@ def argsort(b: GraphBuilder, input: Val, dim: int = -1, descending: bool = False
     return sort(b, input, dim, descending, stable=stable)[1]
 
 
-@expansion("topk", fields=("values", "indices"))
+@expansion("topk")
 def topk(b: GraphBuilder, input: Val, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *,
          out: Any = None) -> tuple[Val, Val]:
     reject_out(out)
@@ -42,10 +42,6 @@ def topk(b: GraphBuilder, input: Val, k: Any, dim: int = -1, largest: bool = Tru
     if b.env.decide("<", n, 0) or b.env.decide(">", n, have):
         raise WouldRaise("selected index k out of range")
     return b.emit("topk", x, n, d, bool(largest), bool(sorted))
-
-
-RESULT_FIELDS.update({"kthvalue": ("values", "indices"), "median": ("values", "indices"), "mode": ("values", "indices"),
-                      "cummax": ("values", "indices"), "cummin": ("values", "indices")})
 
 
 def _running(core: str) -> None:

@@ -14,10 +14,10 @@ from .args import cast, need_tensor, reject_out
 from .declare import expansion
 
 _PLAIN = ("sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sigmoid "
-          "reciprocal erf erfc floor ceil trunc frac abs neg sign square logical_not bitwise_not isnan isinf isfinite signbit")
-_SPELLINGS = {"abs": "absolute op.abs py.abs Tensor.__abs__", "neg": "negative op.neg Tensor.__neg__",
+          "reciprocal erf floor ceil trunc frac abs neg sign square logical_not bitwise_not isnan isinf isfinite signbit")
+_SPELLINGS = {"abs": "absolute op.abs Tensor.__abs__", "neg": "negative op.neg Tensor.__neg__",
               "asin": "arcsin", "acos": "arccos", "atan": "arctan", "trunc": "fix", "sigmoid": "special.expit",
-              "exp2": "special.exp2", "expm1": "special.expm1", "log1p": "special.log1p", "erf": "special.erf", "erfc": "special.erfc",
+              "exp2": "special.exp2", "expm1": "special.expm1", "log1p": "special.log1p", "erf": "special.erf",
               "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
               "bitwise_not": "op.invert op.inv Tensor.__invert__"}
 
@@ -41,7 +41,7 @@ for _name in _PLAIN.split():
     _unary(_name)
 
 
-@expansion("round", "special.round", "py.round", inplace="round_")
+@expansion("round", "special.round", inplace="round_")
 def round_(b: GraphBuilder, input: Val, *, decimals: int = 0, out: Any = None) -> Val:
     reject_out(out)
     x = need_tensor(input)
@@ -218,7 +218,7 @@ _binary("bitwise_right_shift", "bitwise_right_shift", "op.rshift", "Tensor.__rsh
         inplace="Tensor.bitwise_right_shift_ Tensor.__irshift__ op.irshift", reflected="Tensor.__rrshift__")
 
 
-@expansion("pow", "op.pow", "py.pow", "Tensor.__pow__",
+@expansion("pow", "op.pow", "Tensor.__pow__",
            inplace="Tensor.pow_ Tensor.__ipow__ op.ipow")
 def pow(b: GraphBuilder, input: Any, exponent: Any, *, out: Any = None) -> Val:
     reject_out(out)

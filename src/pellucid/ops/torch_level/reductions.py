@@ -10,7 +10,7 @@ from ...graph.build import GraphBuilder, Val
 from ..errors import Unsupported, WouldRaise
 from ..promote import result_type
 from .args import broadcast_shapes, cast, expand_to, need_tensor, reject_out, wrap_dim, wrap_dims
-from .declare import RESULT_FIELDS, expansion
+from .declare import expansion
 from .views import diagonal
 
 
@@ -84,7 +84,6 @@ def _extreme(name: str, core: str, along: str, pair: str) -> None:
         return builder.emit(along, x, wrap_dim(other, x.ndim), keepdim)
     expansion(core)(over_dims)
     expansion(name)(best)
-    RESULT_FIELDS[name] = ("values", "indices")
 
 
 _extreme("max", "amax", "max_dim", "maximum")
@@ -104,7 +103,7 @@ _arg_extreme("argmax")
 _arg_extreme("argmin")
 
 
-@expansion("aminmax", fields=("min", "max"))
+@expansion("aminmax")
 def aminmax(b: GraphBuilder, input: Val, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> tuple[Val, Val]:
     reject_out(out)
     x = need_tensor(input)
