@@ -7,8 +7,8 @@ import sys
 import types
 from typing import Any
 
-from .effects import ENDS
-from .reader import CONVERT, JUMP, PLAIN, SPECIAL, UNSUPPORTED, Reader, Rule
+from .effects import ENDS, effect
+from .reader import CONST, CONVERT, DROP, EXTENDED, GLOBAL, NAME, PLAIN, SPECIAL, Reader, Rule
 from .types import Code, Handler, Instr
 
 
@@ -27,81 +27,95 @@ def _regions(code: types.CodeType) -> list[tuple[int, int, int, int, bool]]:
     return out
 
 
-def _scan(code: types.CodeType, table: list[Rule], caches: list[int], regions: Any, known: dict[int, Any]
+def _scan(code: types.CodeType, regions: list[tuple[int, int, int, int, bool]], known: dict[int, Any]
           ) -> tuple[Reader, dict[int, int], list[int]]:
+    """One pass over the bytes: the reader with all it emitted, the canonical depth kept by each handler (by its raw
+    offset), and the offsets that were met before any way to them was."""
     raw = code.co_code
     n = len(raw)
     d = Reader(code, known)
-    where = d.where
-    ops, args, offsets = d.ops, d.args, d.offsets
-    depths: dict[int, int] = {}
-    starts = {}
+    table, where, consts, names = TABLE, d.where, d.consts, d.names
+    add_op, add_arg, add_offset = d.ops.append, d.args.append, d.offsets.append
+    below: dict[int, int] = {}
+    starts: dict[int, Any] = {}
     for r in regions:
         starts.setdefault(r[0], r)
+    waiting = sorted(starts, reverse=True)
+    waiting.append(n + 1)
+    waiting.sort(reverse=True)
+    next_start = waiting.pop()
     lost = []
-    i, ext = 0, 0
+    i = ext = count = depth = 0
+    alive = True
     while i < n:
-        where[i >> 1] = len(ops)
-        if not d.alive:
+        where[i >> 1] = count
+        if not alive:
             state = known.get(i)
             if state is not None:
-                d.depth, d.open = state
-                d.alive = True
-        if i in starts and d.alive:
-            _, _, target, depth, lasti = starts[i]
-            if target not in depths:
-                below, o = depth, d.open
-                while o is not None:
-                    below, o = below - 1, o[2]
-                depths[target] = below
-                known.setdefault(target, (below + lasti + 1, d.open))
-        o = raw[i]
-        arg = raw[i + 1] | ext
-        ext = 0
-        kind, op, detail, net = table[o]
-        if not d.alive and kind:
-            lost.append(i)
-        d.at = i
-        i += 2 + caches[o]
+                depth, d.open = state
+                alive = True
+        if i == next_start:
+            next_start = waiting.pop()
+            _, _, target, raw_depth, lasti = starts[i]
+            if alive and target not in below:
+                kept, pending = raw_depth, d.open
+                while pending is not None:
+                    kept, pending = kept - 1, pending[2]
+                below[target] = kept
+                known.setdefault(target, (kept + lasti + 1, d.open))
+        kind, op, detail, net, size = table[raw[i]]
+        arg = raw[i + 1]
+        if ext:
+            arg |= ext
+            ext = 0
         if kind == PLAIN:
-            if net is None:
-                d.emit(op, arg)
-            else:
-                ops.append(op)
-                args.append(arg)
-                offsets.append(d.at)
-                d.depth += net
-                if op in ENDS:
-                    d.alive = False
+            pass
+        elif kind == CONST:
+            arg = consts[arg]
+        elif kind == NAME:
+            arg = names[arg]
+        elif kind == GLOBAL:
+            if arg & 1:
+                d.open = (depth, False, d.open)
+            arg = names[arg >> 1]
         elif kind == CONVERT:
             arg = detail(arg, d)
-            if net is None:
-                d.emit(op, arg)
-            else:
-                ops.append(op)
-                args.append(arg)
-                offsets.append(d.at)
-                d.depth += net
-        elif kind == SPECIAL:
-            d.end = i
+        else:
+            if kind == DROP:
+                if detail is EXTENDED:
+                    ext = arg << 8
+                i += size
+                continue
+            if not alive:
+                lost.append(i)
+            d.at, d.end, d.depth, d.alive = i, i + size, depth, alive
             detail(d, arg)
-        elif kind == JUMP:
-            direction, skip = detail
-            d.jump_to(op, i + 2 * direction * arg + skip)
-        elif kind == UNSUPPORTED:
-            d.unsupported.append((len(ops), op_names[o], detail))
-            d.emit(op, (op_names[o], detail))
-        elif op_names[o] == "EXTENDED_ARG":
-            ext = arg << 8
-    where[n >> 1] = len(ops)
-    return d, depths, lost
+            i, depth, alive, count = d.end, d.depth, d.alive, len(d.ops)
+            continue
+        if not alive:
+            lost.append(i)
+        add_op(op)
+        add_arg(arg)
+        add_offset(i)
+        count += 1
+        depth += net if net is not None else _net(op, arg)
+        i += size
+        if kind == PLAIN and op in ENDS:
+            alive = False
+    where[n >> 1] = count
+    return d, below, lost
+
+
+def _net(op: str, arg: Any) -> int:
+    popped, pushed = effect(op, arg)
+    return pushed - popped
 
 
 def _decode(code: types.CodeType) -> Code:
     regions = _regions(code)
     known: dict[int, Any] = {}
     while True:
-        d, depths, lost = _scan(code, TABLE, CACHE_BYTES, regions, known)
+        d, below, lost = _scan(code, regions, known)
         if not any(i in known for i in lost):      # code that only later code jumps back to is read again
             break
     args, where = d.args, d.where
@@ -109,7 +123,7 @@ def _decode(code: types.CodeType) -> Code:
         args[index] = where[target >> 1]
     handlers: list[Handler | None] = [None] * len(args)
     for start, end, target, depth, lasti in regions:
-        handler = Handler(where[target >> 1], depths.get(target, depth), lasti)
+        handler = Handler(where[target >> 1], below.get(target, depth), lasti)
         for j in range(where[start >> 1], where[end >> 1]):
             handlers[j] = handler
     new = tuple.__new__
@@ -136,8 +150,9 @@ def decode(code: types.CodeType) -> Code:
     return decoded
 
 
-def _load() -> tuple[list[Rule], list[int], list[str]]:
-    """The running version's table; an error if that version has an opcode which the table does not list."""
+def _load() -> list[tuple[int, str, Any, Any, int]]:
+    """The running version's rules by opcode number, each with the instruction's size in bytes; an error if that version
+    has an opcode which its table does not list."""
     import dis
 
     major, minor = sys.version_info[:2]
@@ -150,21 +165,15 @@ def _load() -> tuple[list[Rule], list[int], list[str]]:
     if unlisted:
         raise ImportError(f"Python {sys.version.split()[0]} has opcodes that pellucid's table for {major}.{minor} does "
                           f"not list: {', '.join(unlisted)}")
-    unknown = (SPECIAL, "", _not_an_opcode, 0)
-    table = [unknown] * 256
+    table: list[tuple[int, str, Any, Any, int]] = [(SPECIAL, "", _not_an_opcode, 0, 2)] * 256
     for name, number in dis.opmap.items():
         if number < 256 and name in rules:
-            table[number] = rules[name]
-    if minor >= 13:
-        entries = dis._inline_cache_entries  # type: ignore[attr-defined]
-        caches = [2 * entries.get(dis.opname[i], 0) for i in range(256)]
-    else:
-        caches = [2 * n for n in dis._inline_cache_entries]  # type: ignore[attr-defined]
-    return table, caches, list(dis.opname)
+            table[number] = (*rules[name], 2 + 2 * version.caches(name, number))
+    return table
 
 
 def _not_an_opcode(d: Reader, arg: int) -> None:
     raise ValueError(f"byte offset {d.at} of the code object does not hold an opcode of this Python version")
 
 
-TABLE, CACHE_BYTES, op_names = _load()
+TABLE = _load()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import dis
 import operator
 
-from .reader import Reader, Rule, convert, drop, jump, plain, special
-from .rules import (
-    COMMON,
-    COMPARE,
-    call,
-    format_value,
-    is_async,
-    kw_names,
-    load_method,
-    name,
-    push_null_below,
-)
+from .reader import Reader, Rule, convert, drop, jump, name, plain, special, unsupported
+from .rules import ASYNC, COMMON, COMPARE, call, format_value, kw_names, load_method, push_null_below
 
 PSEUDO: frozenset[str] = frozenset()
+
+
+def caches(name: str, number: int) -> int:
+    """Number of cache entries behind an instruction."""
+    return dis._inline_cache_entries[number]  # type: ignore[attr-defined, no-any-return]
 
 
 def _compare(i: int, d: Reader) -> object:
@@ -57,13 +53,13 @@ def _print_expr(d: Reader, arg: int) -> None:
 RULES: dict[str, Rule] = {
     **COMMON,
     "PRECALL": drop(), "KW_NAMES": special(kw_names), "CALL": special(call), "PUSH_NULL": special(push_null_below),
-    "LOAD_ATTR": convert("LOAD_ATTR", name), "LOAD_METHOD": special(load_method),
+    "LOAD_ATTR": name("LOAD_ATTR"), "LOAD_METHOD": special(load_method),
     "LOAD_CLASSDEREF": special(_load_classderef),
     "COMPARE_OP": convert("COMPARE", _compare), "UNARY_POSITIVE": convert("UNARY", _unary_positive),
     "FORMAT_VALUE": special(format_value), "LIST_TO_TUPLE": plain("LIST_TO_TUPLE"),
     "MAKE_FUNCTION": plain("MAKE_FUNCTION"), "IMPORT_STAR": special(_import_star),
     "PREP_RERAISE_STAR": plain("PREP_RERAISE_STAR"), "PRINT_EXPR": special(_print_expr),
-    "ASYNC_GEN_WRAP": is_async("asynchronous generator"),
+    "ASYNC_GEN_WRAP": unsupported("ASYNC_GEN_WRAP", ASYNC),
     # jumps
     "JUMP_FORWARD": jump("JUMP"), "JUMP_BACKWARD": jump("JUMP", -1), "JUMP_BACKWARD_NO_INTERRUPT": jump("JUMP", -1),
     "POP_JUMP_FORWARD_IF_TRUE": jump("POP_JUMP_IF_TRUE"), "POP_JUMP_BACKWARD_IF_TRUE": jump("POP_JUMP_IF_TRUE", -1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 
-from .reader import Reader, Rule, convert, drop, jump, plain, special, unsupported
+from .reader import Reader, Rule, convert, drop, jump, name, plain, special, unsupported
 from .rules import (
     COMMON,
     COMPARE,
@@ -30,6 +30,11 @@ PSEUDO = frozenset({
 """Names that the compiler or the monitoring machinery uses inside; `co_code` never holds them."""
 
 
+def caches(name: str, number: int) -> int:
+    """Number of cache entries behind an instruction."""
+    return dis._inline_cache_entries[number]  # type: ignore[attr-defined, no-any-return]
+
+
 def compare(i: int, d: Reader) -> object:
     return COMPARE[i >> 4]
 
@@ -39,11 +44,11 @@ MODERN: dict[str, Rule] = {
     "LOAD_ATTR": special(load_attr), "LOAD_SUPER_ATTR": special(load_super_attr),
     "LOAD_FAST_CHECK": plain("LOAD_FAST"), "LOAD_FAST_AND_CLEAR": plain("LOAD_FAST_AND_CLEAR"),
     "LOAD_LOCALS": plain("LOAD_LOCALS"), "LOAD_FROM_DICT_OR_DEREF": plain("LOAD_FROM_DICT_OR_DEREF"),
-    "LOAD_FROM_DICT_OR_GLOBALS": convert("LOAD_FROM_DICT_OR_GLOBALS", lambda i, d: d.names[i]),
+    "LOAD_FROM_DICT_OR_GLOBALS": name("LOAD_FROM_DICT_OR_GLOBALS"),
     "BINARY_SLICE": special(binary_slice), "STORE_SLICE": special(store_slice),
     "RETURN_CONST": special(return_const),
     "END_FOR": drop(), "END_SEND": special(end_send), "CLEANUP_THROW": plain("CLEANUP_THROW"),
-    "INTERPRETER_EXIT": unsupported("the end of CPython's own entry frame"),
+    "INTERPRETER_EXIT": unsupported("INTERPRETER_EXIT", "the end of CPython's own entry frame"),
     # jumps
     "JUMP_FORWARD": jump("JUMP"), "JUMP_BACKWARD": jump("JUMP", -1), "JUMP_BACKWARD_NO_INTERRUPT": jump("JUMP", -1),
     "POP_JUMP_IF_TRUE": jump("POP_JUMP_IF_TRUE"), "POP_JUMP_IF_FALSE": jump("POP_JUMP_IF_FALSE"),

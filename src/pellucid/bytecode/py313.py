@@ -16,6 +16,11 @@ PSEUDO = frozenset({
 """Names that the compiler or the monitoring machinery uses inside; `co_code` never holds them."""
 
 
+def caches(name: str, number: int) -> int:
+    """Number of cache entries behind an instruction."""
+    return dis._inline_cache_entries.get(name, 0)  # type: ignore[attr-defined, no-any-return]
+
+
 def _compare(i: int, d: Reader) -> object:
     return COMPARE[i >> 5]
 
@@ -76,7 +81,7 @@ RULES: dict[str, Rule] = {
     "CALL_INTRINSIC_2": special(intrinsic_2(dis._intrinsic_2_descs)),  # type: ignore[attr-defined]
     # an exhausted FOR_ITER pops its iterator and passes over END_FOR and POP_TOP
     "FOR_ITER": jump("FOR_ITER", skip=4),
-    "ENTER_EXECUTOR": unsupported("CPython's own just-in-time code"),
-    "EXIT_INIT_CHECK": unsupported("a frame that CPython makes for __init__"),
+    "ENTER_EXECUTOR": unsupported("ENTER_EXECUTOR", "CPython's own just-in-time code"),
+    "EXIT_INIT_CHECK": unsupported("EXIT_INIT_CHECK", "a frame that CPython makes for __init__"),
 }
 """TO_BOOL only precedes a jump or UNARY_NOT, which test for themselves; so does COMPARE_OP's to-bool bit."""

@@ -11,47 +11,68 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .effects import EFFECTS, ENDS, JUMP_EFFECTS
+from .effects import EFFECTS, ENDS, JUMP_EFFECTS, effect
 from .types import CallArg
 
 # Kinds of rules. A rule is (kind, canonical op, detail, net stack effect or None when it depends on the argument).
-DROP, PLAIN, CONVERT, SPECIAL, JUMP, UNSUPPORTED = range(6)
+# PLAIN: the argument is what it says; CONST and NAME: an index; GLOBAL: LOAD_GLOBAL's name and NULL bit; CONVERT:
+# detail(number, reader) gives it; SPECIAL: detail(reader, number) emits what it needs.
+PLAIN, CONST, NAME, GLOBAL, CONVERT, DROP, SPECIAL = range(7)
 Rule = tuple[int, str, Any, Any]
-
-
-def drop() -> Rule:
-    """Not an instruction here."""
-    return (DROP, "", None, 0)
-
-
-def plain(op: str) -> Rule:
-    """The argument is what it says."""
-    return (PLAIN, op, None, _net(op))
-
-
-def convert(op: str, f: Callable[[int, Reader], Any]) -> Rule:
-    """The argument is looked up: f(number, reader)."""
-    return (CONVERT, op, f, _net(op))
-
-
-def special(f: Callable[[Reader, int], None]) -> Rule:
-    """f(reader, number) emits what it needs."""
-    return (SPECIAL, "", f, 0)
-
-
-def jump(op: str, direction: int = 1, skip: int = 0) -> Rule:
-    """A relative jump; `skip` bytes after its target are passed over too."""
-    return (JUMP, op, (direction, skip), _net(op))
-
-
-def unsupported(reason: str) -> Rule:
-    """Decoded, but an error with this reason when it is executed."""
-    return (UNSUPPORTED, "UNSUPPORTED", reason, 0)
+EXTENDED = "prefix"
 
 
 def _net(op: str) -> int | None:
     e = EFFECTS[op]
     return None if callable(e) else e[1] - e[0]
+
+
+def drop(detail: str | None = None) -> Rule:
+    """Not an instruction here. EXTENDED: its argument is the high part of the next one's."""
+    return (DROP, "", detail, 0)
+
+
+def plain(op: str) -> Rule:
+    return (PLAIN, op, None, _net(op))
+
+
+def const(op: str) -> Rule:
+    return (CONST, op, None, _net(op))
+
+
+def name(op: str) -> Rule:
+    return (NAME, op, None, _net(op))
+
+
+def load_global() -> Rule:
+    return (GLOBAL, "LOAD_GLOBAL", None, 1)
+
+
+def convert(op: str, f: Callable[[int, Reader], Any]) -> Rule:
+    return (CONVERT, op, f, _net(op))
+
+
+def special(f: Callable[[Reader, int], None]) -> Rule:
+    return (SPECIAL, "", f, 0)
+
+
+def jump(op: str, direction: int = 1, skip: int = 0) -> Rule:
+    """A relative jump; `skip` bytes after its target are passed over too."""
+
+    def rule(d: Reader, arg: int) -> None:
+        d.jump_to(op, d.end + 2 * direction * arg + skip)
+
+    return special(rule)
+
+
+def unsupported(opcode: str, reason: str) -> Rule:
+    """Decoded, but an error with this reason when it is executed."""
+
+    def rule(d: Reader, arg: int) -> None:
+        d.unsupported.append((len(d.ops), opcode, reason))
+        d.emit("UNSUPPORTED", (opcode, reason))
+
+    return special(rule)
 
 
 class Reader:
@@ -82,10 +103,8 @@ class Reader:
         self.ops.append(op)
         self.args.append(arg)
         self.offsets.append(self.at)
-        e = EFFECTS[op]
-        if callable(e):
-            e = e(arg)
-        self.depth += e[1] - e[0]
+        popped, pushed = effect(op, arg)
+        self.depth += pushed - popped
         if op in ENDS:
             self.alive = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from .reader import Reader, Rule, convert, drop, plain, special, unsupported
+from .reader import EXTENDED, Reader, Rule, const, convert, drop, load_global, name, plain, special, unsupported
 from .types import CallArg
 
 BINARY = (
@@ -16,14 +16,6 @@ BINARY = (
 )
 """Operator function by the argument of BINARY_OP (CPython's opcode.h, NB_*)."""
 COMPARE = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
-
-
-def const(i: int, d: Reader) -> Any:
-    return d.consts[i]
-
-
-def name(i: int, d: Reader) -> str:
-    return d.names[i]
 
 
 def binary(i: int, d: Reader) -> Any:
@@ -43,19 +35,12 @@ def assertion_error(i: int, d: Reader) -> Any:
     return AssertionError
 
 
-def is_async(what: str) -> Rule:
-    return unsupported(f"{what}: asynchronous code is run by Python itself")
+ASYNC = "asynchronous code is run by Python itself"
 
 
 def push_null_below(d: Reader, arg: int) -> None:
     """PUSH_NULL before the callable is loaded (3.11, 3.12)."""
     d.open_call(d.depth)
-
-
-def load_global(d: Reader, arg: int) -> None:
-    if arg & 1:
-        d.open_call(d.depth)
-    d.emit("LOAD_GLOBAL", d.names[arg >> 1])
 
 
 def load_method(d: Reader, arg: int) -> None:
@@ -167,8 +152,8 @@ def intrinsic_1(descriptions: list[str]) -> Any:
         elif what in INTRINSIC_1:
             d.emit("INTRINSIC", (INTRINSIC_1[what], 1))
         else:
-            d.unsupported.append((len(d.ops), what, "asynchronous code is run by Python itself"))
-            d.emit("UNSUPPORTED", (what, "asynchronous code is run by Python itself"))
+            d.unsupported.append((len(d.ops), what, ASYNC))
+            d.emit("UNSUPPORTED", (what, ASYNC))
 
     return rule
 
@@ -187,19 +172,19 @@ def intrinsic_2(descriptions: list[str]) -> Any:
 
 
 COMMON: dict[str, Rule] = {
-    "CACHE": drop(), "NOP": drop(), "RESUME": drop(), "EXTENDED_ARG": drop(),
+    "CACHE": drop(), "NOP": drop(), "RESUME": drop(), "EXTENDED_ARG": drop(EXTENDED),
     # stack and variables
     "POP_TOP": plain("POP_TOP"), "COPY": plain("COPY"), "SWAP": plain("SWAP"),
-    "LOAD_CONST": convert("LOAD_CONST", const),
+    "LOAD_CONST": const("LOAD_CONST"),
     "LOAD_FAST": plain("LOAD_FAST"), "STORE_FAST": plain("STORE_FAST"), "DELETE_FAST": plain("DELETE_FAST"),
     "LOAD_CLOSURE": plain("LOAD_FAST"),
     "MAKE_CELL": plain("MAKE_CELL"), "COPY_FREE_VARS": plain("COPY_FREE_VARS"),
     "LOAD_DEREF": plain("LOAD_DEREF"), "STORE_DEREF": plain("STORE_DEREF"), "DELETE_DEREF": plain("DELETE_DEREF"),
-    "LOAD_NAME": convert("LOAD_NAME", name), "STORE_NAME": convert("STORE_NAME", name),
-    "DELETE_NAME": convert("DELETE_NAME", name), "SETUP_ANNOTATIONS": plain("SETUP_ANNOTATIONS"),
-    "LOAD_GLOBAL": special(load_global), "STORE_GLOBAL": convert("STORE_GLOBAL", name),
-    "DELETE_GLOBAL": convert("DELETE_GLOBAL", name),
-    "STORE_ATTR": convert("STORE_ATTR", name), "DELETE_ATTR": convert("DELETE_ATTR", name),
+    "LOAD_NAME": name("LOAD_NAME"), "STORE_NAME": name("STORE_NAME"),
+    "DELETE_NAME": name("DELETE_NAME"), "SETUP_ANNOTATIONS": plain("SETUP_ANNOTATIONS"),
+    "LOAD_GLOBAL": load_global(), "STORE_GLOBAL": name("STORE_GLOBAL"),
+    "DELETE_GLOBAL": name("DELETE_GLOBAL"),
+    "STORE_ATTR": name("STORE_ATTR"), "DELETE_ATTR": name("DELETE_ATTR"),
     "LOAD_BUILD_CLASS": plain("LOAD_BUILD_CLASS"), "LOAD_ASSERTION_ERROR": convert("LOAD_CONST", assertion_error),
     # operators
     "UNARY_NEGATIVE": convert("UNARY", function(operator.neg)),
@@ -218,7 +203,7 @@ COMMON: dict[str, Rule] = {
     "CALL_FUNCTION_EX": special(call_function_ex), "RETURN_VALUE": plain("RETURN_VALUE"),
     "RETURN_GENERATOR": plain("RETURN_GENERATOR"), "YIELD_VALUE": special(yield_value),
     "GET_YIELD_FROM_ITER": plain("GET_YIELD_FROM_ITER"),
-    "IMPORT_NAME": convert("IMPORT_NAME", name), "IMPORT_FROM": convert("IMPORT_FROM", name),
+    "IMPORT_NAME": name("IMPORT_NAME"), "IMPORT_FROM": name("IMPORT_FROM"),
     # exceptions, with, match
     "RAISE_VARARGS": plain("RAISE"), "RERAISE": plain("RERAISE"), "PUSH_EXC_INFO": plain("PUSH_EXC_INFO"),
     "POP_EXCEPT": plain("POP_EXCEPT"), "CHECK_EXC_MATCH": plain("CHECK_EXC_MATCH"),
@@ -227,6 +212,7 @@ COMMON: dict[str, Rule] = {
     "MATCH_SEQUENCE": plain("MATCH_SEQUENCE"), "MATCH_MAPPING": plain("MATCH_MAPPING"),
     "MATCH_KEYS": plain("MATCH_KEYS"), "MATCH_CLASS": plain("MATCH_CLASS"),
     # asynchronous
-    "GET_AWAITABLE": is_async("await"), "GET_AITER": is_async("async for"), "GET_ANEXT": is_async("async for"),
-    "END_ASYNC_FOR": is_async("async for"), "BEFORE_ASYNC_WITH": is_async("async with"),
+    "GET_AWAITABLE": unsupported("GET_AWAITABLE", ASYNC), "GET_AITER": unsupported("GET_AITER", ASYNC),
+    "GET_ANEXT": unsupported("GET_ANEXT", ASYNC),
+    "END_ASYNC_FOR": unsupported("END_ASYNC_FOR", ASYNC), "BEFORE_ASYNC_WITH": unsupported("BEFORE_ASYNC_WITH", ASYNC),
 }

@@ -50,7 +50,7 @@ def _constant(value: Any) -> str:
 
 
 def to_text(code: Code) -> str:
-    """The whole code: its signature, then `index op argument`, the handler as `! target depth [lasti]`, source lines."""
+    """Signature, variables, source lines, and `index op argument`, with the handler as `! target depth [lasti]`."""
     lines = [f"code {code.qualname}  args={code.argcount} posonly={code.posonly} kwonly={code.kwonly}"
              f"{' *args' if code.has_varargs else ''}{' **kwargs' if code.has_varkw else ''}"
              f"{' generator' if code.is_generator else ''}",

@@ -40,6 +40,8 @@ def bind(dom: Domain, f: Frame | None, code: Code, function: Value, args: list[V
             try:
                 i = slots.index(key, code.posonly, rest)
             except ValueError:
+                if not isinstance(key, str):
+                    dom.error(f, TypeError, "keywords must be strings")
                 if not code.has_varkw:
                     _unexpected(dom, f, code, name, key, keywords)
                 extra[key] = value

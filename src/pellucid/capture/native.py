@@ -198,7 +198,7 @@ def group_matches(exc: BaseException, kind: Any) -> tuple[Any, Any]:
     if exception_matches(exc, kind):
         if isinstance(exc, BaseExceptionGroup):
             return None, exc
-        group = BaseExceptionGroup("", [exc])
+        group = BaseExceptionGroup("", (exc,))
         group.__traceback__ = exc.__traceback__
         return None, group
     if isinstance(exc, BaseExceptionGroup):
