@@ -58,7 +58,7 @@ class CannotContinue(Exception):
 
     def __init__(self, stop: Broken, reason: str):
         self.stop, self.reason = stop, reason
-        super().__init__(f"{stop}; {reason}")
+        super().__init__(f"{stop} at {stop.stack[-1] if stop.stack else '?'}; {reason}")
 
 
 _NO_RESULT = frozenset(("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR", "LIST_EXTEND", "SET_UPDATE",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from ..bytecode.effects import EFFECTS
-from ..guards import globalkey
+from ..bytecode.flow import live_slots
+from ..guards.evaluate import same
 from ..guards.types import Guard, Source
 from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
-from .native_ops import native_operation
+from .native_ops import CannotContinue, native_operation
 from .state import Capture
 from .symbolic import Symbolic
 from .types import (Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared)
 from .values.base import Broken, Value
+from .values.constant import Const
 from .values.function import CellVal, FunctionVal
 from .values.globals_ import _Owner
 from .values.instance import InstanceVal
@@ -194,9 +195,22 @@ def _dict_effects(cx: Capture, d: DictVal) -> list[Effect]:
         if v is ABSENT:
             if k in d.obj:
                 out.append(Effect(kinds[1], target, key, None))
-        else:
+        elif not _unchanged(cx, d, k, v):
             out.append(Effect(kinds[0], target, key, cx.recipe(v)))
     return out
+
+
+def _unchanged(cx: Capture, d: DictVal, k: Any, v: Value) -> bool:
+    """The entry ends up as it was: a guard on that is better than an effect."""
+    if type(v) is not Const:
+        return False
+    old = d.obj.get(k, ABSENT) if type(d.obj) is dict else dict.get(d.obj, k, ABSENT)
+    if type(old) is not type(v.value) or not same(old, v.value):
+        return False
+    cx.pin(Const(old, d.item_source(cx, k)))
+    if v.pending is not None:
+        cx.pin(v)
+    return True
 
 
 # ------------------------------------------------------------------ guards made at the end
@@ -246,8 +260,16 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
         stop = outcome.stop
         if not isinstance(stop, Broken):
             stop = Broken("PB116", str(stop))
-        exit_ = break_exit(cx, domain, recipes, outcome.frame, stop)
-        effects = effects_of(cx)
+        f = outcome.frame
+        domain.frame = f
+        f.index += 1
+        stop.stack = domain.user_stack()
+        f.index -= 1
+        try:
+            exit_ = break_exit(cx, recipes, f, stop)
+            effects = effects_of(cx)
+        except Broken as e:
+            raise CannotContinue(stop, str(e)) from None
     (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
     graph = cx.builder.finish(tuple(recipes.outputs))
     guards = list(cx.guards) + final_guards(cx)
@@ -260,12 +282,8 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
                    tuple(cx.inlined), cx.uses_grad)
 
 
-def break_exit(cx: Capture, domain: Symbolic, recipes: Recipes, f: Frame, stop: Broken) -> Break:
+def break_exit(cx: Capture, recipes: Recipes, f: Frame, stop: Broken) -> Break:
     """The exit of a segment that ends with a native operation at the instruction where f stands."""
-    f.index += 1
-    domain.frame = f
-    stack = domain.user_stack()
-    f.index -= 1
     function, args, kwargs, then = native_operation(cx, f, stop)
     fn = recipes.of(function)
     xs = tuple([recipes.of(a) for a in args])
@@ -275,14 +293,14 @@ def break_exit(cx: Capture, domain: Symbolic, recipes: Recipes, f: Frame, stop: 
     else:
         skip(f)
     frames = tuple([frame_state(cx, recipes, g) for g in frames_of(f)])
-    return Break(fn, xs, ks, frames, stop.code, stop.message, stop.remedy, stack, then)
+    return Break(fn, xs, ks, frames, stop.code, stop.message, stop.remedy, stop.stack, then)
 
 
 def frame_state(cx: Capture, recipes: Recipes, f: Frame) -> FrameState:
     def slot(v: Any) -> Any:
         return None if v is UNBOUND else recipes.of(v)
 
-    live = live_slots(f)
+    live = live_slots(f.code, f.index)
     fn = f.function
     function = recipes.of(fn) if isinstance(fn, FunctionVal) else None
     if f.generator is not None:
@@ -305,10 +323,4 @@ def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:
     return "then", tuple(chain)
 
 
-def live_slots(f: Frame) -> frozenset[int]:
-    from .liveness import live_at
-
-    return live_at(f.code, f.index)
-
-
-__all__ = ["EFFECTS", "FunctionVal", "Recipes", "SequenceVal", "finish"]
+__all__ = ["FunctionVal", "Recipes", "SequenceVal", "finish"]

@@ -62,6 +62,7 @@ class Capture:
         """Keys of guards that are made at most once."""
         self.wrappers: dict[type, Any] = {}
         self.uses_grad = False
+        self.signatures: dict[Any, Value] = {}
         self.missing_ops: dict[str, None] = {}
         """Torch callables that the catalogue lacks, by name."""
 

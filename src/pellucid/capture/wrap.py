@@ -50,7 +50,17 @@ def _cell(cx: Any, obj: Any, source: Source) -> Any:
 
 
 def _mappingproxy(cx: Any, obj: Any, source: Source) -> Any:
-    return OpaqueVal(obj, source)
+    """A read-only view, taken as a dict that capture does not write to."""
+    copy = dict(obj)
+    v = DictVal(dict, obj=copy, source=source)
+    cx.keep.append(copy)
+    if source.kind == "const":
+        v.items = {k: cx.fixed(x) for k, x in copy.items()}
+        v.complete = True
+    else:
+        cx.guard("type", source, types.MappingProxyType, "type")
+    v.typed = True
+    return v
 
 
 EXACT: dict[type, Wrapper] = {
@@ -77,6 +87,7 @@ EXACT: dict[type, Wrapper] = {
     functools.cached_property: wrap_builtin,
     types.ModuleType: wrap_module,
     types.CellType: _cell,
+    types.MappingProxyType: _mappingproxy,
     functools.partial: wrap_partial,
     type: lambda cx, o, s: ClassVal(o, s),
 }

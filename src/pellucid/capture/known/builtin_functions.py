@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import inspect
 import operator
 import types
 from collections.abc import Callable
@@ -757,6 +758,28 @@ def _dir(cx: Capture, args: Args, kw: Kw) -> Any:
 @known(operator.attrgetter, operator.itemgetter, operator.methodcaller)
 def _getter(cx: Capture, args: Args, kw: Kw) -> Any:
     return None
+
+
+@known(inspect.signature)
+def _signature(cx: Capture, args: Args, kw: Kw) -> Any:
+    v = args[0]
+    if isinstance(v, MethodVal) and isinstance(v.fn, FunctionVal) and v.fn.obj is not None:
+        return _cached_signature(cx, v.fn, True)
+    if isinstance(v, FunctionVal) and v.obj is not None:
+        return _cached_signature(cx, v, False)
+    return None
+
+
+def _cached_signature(cx: Capture, fn: FunctionVal, bound: bool) -> Value:
+    fn.pytype(cx)
+    known_ = cx.signatures.get((fn, bound))
+    if known_ is None:
+        assert fn.obj is not None
+        sig = inspect.signature(fn.obj)
+        if bound:
+            sig = sig.replace(parameters=list(sig.parameters.values())[1:])
+        known_ = cx.signatures[fn, bound] = cx.fixed(sig)
+    return known_
 
 
 __all__ = ["SequenceVal", "TensorMethod", "all_of", "fill_dict", "format_value", "instance_of", "keyword_mapping",

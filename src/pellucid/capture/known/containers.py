@@ -173,7 +173,7 @@ def sequence_contains(cx: Capture, s: SequenceVal, item: Value) -> Any:
     return False
 
 
-SequenceVal.contains = sequence_contains  # type: ignore[method-assign, assignment]
+SequenceVal.contains = lambda self, cx, item: sequence_contains(cx, self, item)  # type: ignore[method-assign, assignment]
 
 
 # ------------------------------------------------------------------ dict

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors.breaks import BREAKS, UNSUPPORTED_OPERATION
+from ...events.types import UserStack
 from ..frames import Escaped as Raised
 from ..frames import Stop
 from ..types import Recipe
@@ -112,6 +113,7 @@ class Broken(Stop):
         self.code, self.message, self.function = code, message, function
         self.args_, self.kwargs, self.then = list(args), kwargs or {}, then
         self.remedy = remedy or BREAKS[code].remedy
+        self.stack: UserStack = ()
         super().__init__(f"{code}: {message}")
 
 
