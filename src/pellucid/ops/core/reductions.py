@@ -264,7 +264,7 @@ def _spread(name: str, root: bool, with_mean: bool) -> None:
         ref, dims, correction, keepdim = node.args
         out, shape = lx.out(node), lx.meta(ref).shape
         dims = all_dims(dims, len(shape))
-        acc = math_type(out.dtype)
+        acc = torch.float64  # as eager: the spread of equal values is exactly 0
         mean, spread = moments(lx, source(lx, ref, acc), shape, dims, acc)
         n = _degrees(shape, dims, correction, acc)
 

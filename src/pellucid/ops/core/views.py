@@ -76,7 +76,7 @@ def expand(builder: GraphBuilder, self: Val, shape: tuple[Size, ...]) -> TensorM
     lead = len(shape) - len(m.shape)
     if lead < 0:
         raise WouldRaise(f"expand: shape={tuple(shape)} has fewer dimensions than self ({len(m.shape)})")
-    if not m.shape:
+    if not m.shape and -1 not in shape:
         return view_of(self, tuple(shape), (0,) * len(shape))
     sizes: list[Size] = list(shape)
     strides: list[Size] = [0] * len(shape)
@@ -119,8 +119,8 @@ def squeeze(builder: GraphBuilder, self: Val, dims: Any) -> TensorMeta:
     """Without those of `dims` (an int, a tuple, or None for all) that have size 1."""
     m, env = self.meta, builder.env
     n = len(m.shape)
-    at = range(n) if dims is None else [wrap_dim(d, n) for d in ((dims,) if type(dims) is int else dims)] if n else []
-    drop = [d for d in at if _one(env, m.shape[d])]
+    at = range(n) if dims is None else [wrap_dim(d, n) for d in ((dims,) if type(dims) is int else dims)]
+    drop = [d for d in at if n and _one(env, m.shape[d])]
     keep = [d for d in range(n) if d not in drop]
     return view_of(self, tuple([m.shape[d] for d in keep]), tuple([m.strides[d] for d in keep]))
 
