@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .api import compile, compiled_of, counters, reset
+from .events.logs import enable as _enable_logs
 
 __version__ = "0.1.0"
-__all__ = ["compile", "compiled_of", "counters", "reset"]
+__all__ = ["compile", "compiled_of", "counters", "explain", "reset"]
+
+_enable_logs()
+
+
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """What pellucid did with `fn`: see pellucid.diagnose.explain.explain, loaded when it is first asked for."""
+    from .diagnose.explain import explain as run
+
+    return run(fn, *args, **kwargs)
