@@ -13,6 +13,7 @@ from ..shapes.env import SizeGuard
 from ..torchdoor.tensorchecks import native_check
 from ..torchdoor.tensors import dispatch_keys
 from . import evaluate, globalkey
+from .classes import unchanged
 from .sources import HELPERS, TextScope, text
 from .types import Guard, Source, TensorGuard
 
@@ -187,9 +188,8 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "global": lambda c, g: c.require(f"current() is {c.scope.hold(g.expected)}"),
     "same": _same,
     "python": _simple("{e}({v})", literal=False),
-    "version": _simple("{e}.unchanged()", literal=False),
 }
-"""Guard kind -> writes its condition."""
+"""Guard kind -> writes its condition ("version" guards are checked together, by guards.classes)."""
 
 _NUMBER = iter(range(1, 1 << 62))
 
@@ -200,7 +200,11 @@ def write(guards: Sequence[Guard], graph: Graph, params: Sequence[str],
     names = {p: f"p{i}" for i, p in enumerate(params)}
     c = CheckText(guards, graph, names)
     for g in guards:
-        WRITERS[g.kind](c, g)
+        if g.kind != "version":
+            WRITERS[g.kind](c, g)
+    versions = [g.expected for g in guards if g.kind == "version"]
+    if versions:
+        c.require(f"{c.scope.hold(unchanged(versions))}()")
     body = "".join(f"        {line}\n" for line in c.lines)
     arguments = ", ".join(f"p{i}" for i in range(len(params)))
     header = "".join(f"    # p{i}: {p}\n" for i, p in enumerate(params))

@@ -8,7 +8,7 @@ from typing import Any
 from ..events.types import Cause
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """Where a value comes from: a step from a base. Immutable, comparable; see guards.sources for loading and naming.
 
@@ -31,7 +31,23 @@ class Source:
     kind: str
     base: "Source | None" = None
     key: Any = None
-    obj: Any = field(default=None, compare=False, repr=False)
+    obj: Any = field(default=None, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Sources are long chains and are looked up often: each remembers its hash.
+        try:
+            number = hash((self.kind, self.base, self.key))
+        except TypeError:
+            number = hash((self.kind, self.base))
+        object.__setattr__(self, "_hash", number)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Source and self._hash == other._hash and self.kind == other.kind
+                                 and self.key == other.key and self.base == other.base)
 
 
 @dataclass(frozen=True, slots=True)
