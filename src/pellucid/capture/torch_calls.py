@@ -116,6 +116,8 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
            callee: Value) -> Value:
     """Run the expansion `fn` of a torch-level call and record the call."""
     b = cx.builder
+    own = args[1:] if kind == "method" else args
+    """A method's callee holds its tensor."""
     tensors = _tensors(args, [])
     if kwargs:
         _tensors(kwargs.values(), tensors)
@@ -124,7 +126,7 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
         ks = {k: operand(cx, a) for k, a in kwargs.items()} if kwargs else {}
     except _NoOperand as e:
         raise Broken("PB106", f"{name} gets a {type(e.value).__name__.removesuffix('Val').lower()} argument", callee,
-                     args, kwargs) from None
+                     own, kwargs) from None
     stack = cx.stack()
     cx.env.cause = cx.cause(name)
     mark = len(b.nodes)
@@ -133,10 +135,10 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
         r = fn(b, *xs, **ks)
     except Unsupported as e:
         del b.nodes[mark:]
-        raise Broken("PB106", f"{name}: {e.reason}", callee, args, kwargs, e.remedy) from None
+        raise Broken("PB106", f"{name}: {e.reason}", callee, own, kwargs, e.remedy) from None
     except WouldRaise as e:
         del b.nodes[mark:]
-        raise Broken("PB115", f"{name}: {e.reason}", callee, args, kwargs) from None
+        raise Broken("PB115", f"{name}: {e.reason}", callee, own, kwargs) from None
     grad = cx.grad and any(t.grad for t in tensors) and name not in ("detach", "data")
     if grad:
         cx.uses_grad = True
