@@ -124,7 +124,7 @@ def break_at_probe(target, slots, dynamic, budget):
     outer_code, outer_index, outer_frame = first_call(outer)
     inner_code, inner_index, inner_frame = first_call(inner)
     frames = (FrameState(outer_code, None, globals(), outer_index, (FromSource(X),), ()),
-              FrameState(inner_code, None, globals(), inner_index, (FromConst(7),), (FromNative(),)))
+              FrameState(inner_code, None, globals(), inner_index, (FromConst(7),), ()))
     return Segment(graph, (guard,), (), Break(FromConst(probe), (FromGraph(0),), (), frames, "PB104", "probe", "none",
                                               (outer_frame, inner_frame)))
 
@@ -186,7 +186,7 @@ def test_a_break_that_nobody_catches_raises_through_the_users_frames(monkeypatch
 
     def capture(target, slots, dynamic, budget):
         code, index, frame = position(user)
-        frames = (FrameState(code, None, globals(), index, (None, None), (FromNative(),)),)
+        frames = (FrameState(code, None, globals(), index, (None, None), ()),)
         return Segment(EMPTY, (), (), Break(FromConst(thrower), (FromSource(X),), (), frames, "PB104", "", "", (frame,)))
     monkeypatch.setattr(frontend, "capture_call", capture)
     with pytest.raises(KeyError) as e:
@@ -231,7 +231,7 @@ def test_after_an_operation_that_may_change_it_global_state_is_checked_again(mon
 
     def capture(target, slots, dynamic, budget):
         code, index, frame = position(user)
-        frames = (FrameState(code, None, globals(), index, (None, None), (FromNative(),)),)
+        frames = (FrameState(code, None, globals(), index, (None, None), ()),)
         return Segment(EMPTY, (), (), Break(FromConst(toggle), (FromSource(X),), (), frames, "PB104", "", "", (frame,)))
 
     def rest(resume, slots, dynamic, budget):
@@ -250,7 +250,7 @@ def test_keys_of_continuations():
     code, index, frame = first_call(inner)
 
     def key(*locals_):
-        f = FrameState(code, None, globals(), index, locals_, (FromNative(),))
+        f = FrameState(code, None, globals(), index, locals_, ())
         return resume_after(Break(FromConst(probe), (), (), (f,), "", "", "", ()), False)
     a, b = FromGraph(0), FromGraph(1)
     assert key(a, b).key == key(b, a).key, "slots are numbered by first use"

@@ -21,7 +21,7 @@ from ..guards.explain import failure
 from ..guards.sources import load
 from ..guards.types import Guard
 from ..options import Options
-from . import frontend
+from . import frontend, resume
 from .continuation import Resume
 from .dynamics import Dynamics
 from .errors import StepFailed
@@ -109,7 +109,7 @@ class Compiled:
         if table.resume is None:
             return self.eagerly(why, args, kwargs, table)
         record.emit("eager_fallback", callable_id=self.id, continuation_id=table.number, message=why)
-        return frontend.resume(table.resume, slots)
+        return resume.run(table.resume, slots)
 
     def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
         record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
@@ -124,13 +124,13 @@ class Compiled:
                 self.roots = {**self.roots, words: table}
             return table
 
-    def continuation(self, resume: Resume, words: tuple[Any, ...] | None) -> Table:
+    def continuation(self, point: Resume, words: tuple[Any, ...] | None) -> Table:
         """The table of a resume point; made when it is first asked for. Called under the lock."""
-        key = (words, *resume.key)
+        key = (words, *point.key)
         table = self.continuations.get(key)
         if table is None:
-            params = tuple(f"slot {i}" for i in range(len(resume.slots)))
-            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode), resume)
+            params = tuple(f"slot {i}" for i in range(len(point.slots)))
+            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode), point)
             self.continuations[key] = table
         return table
 
@@ -258,7 +258,7 @@ class Compiled:
         recheck = not isinstance(segment.exit, Return) and may_change_state(segment)
         label = f"{self.target.name} #{number}" + (f" after break {table.number}" if table.resume else "")
         made = segment_function(segment, table.params, runner.run,
-                                lambda resume: self.continuation(resume, None if recheck else words),
+                                lambda point: self.continuation(point, None if recheck else words),
                                 f"segment {label}", recheck)
         guards = conditions(segment.guards, segment.graph)
         checked = guards

@@ -10,7 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..capture.types import Branch, Break, Build, FrameState, FromConst, FromNative, FromSource, Recipe
+from ..capture.executor import RETURNS
+from ..capture.types import (
+    Branch,
+    Break,
+    Build,
+    FrameState,
+    FromConst,
+    FromGraph,
+    FromNative,
+    FromSize,
+    FromSource,
+    Recipe,
+    Shared,
+)
 from ..guards.types import Source
 
 _STRUCTURE = ("tuple", "method", "slice")
@@ -21,8 +34,9 @@ _STRUCTURE = ("tuple", "method", "slice")
 class Resume:
     """frames   canonical: their recipes are constants, `Source("slot")`s, and tuples, methods and slices of these
     slots       how the breaking segment computes the slots
-    outcome     "value", "exception" (the last slot is the exception; the innermost frame stands after the
-                instruction that raised) or "branch"
+    outcome     "value" (the last slot is the native operation's result, unless it is dropped), "exception" (the last
+                slot is the exception) or "branch". The innermost frame stands behind the operation's instruction
+    then        what a result does in the innermost frame, see `capture.types.Break`
     recheck     the operation before may have changed global state
     """
 
@@ -31,6 +45,7 @@ class Resume:
     slots: tuple[Recipe, ...]
     outcome: str
     recheck: bool
+    then: str = "push"
     handler_frame: int = 0
 
 
@@ -67,15 +82,36 @@ class _Slots:
         n = self.number(r)
         return n, FromSource(Source("slot", None, n))
 
-    def frame(self, f: FrameState, stack: tuple[Recipe | None, ...]) -> tuple[tuple[Any, ...], FrameState]:
+    def frame(self, f: FrameState) -> tuple[tuple[Any, ...], FrameState]:
         function_key, function = self.canonical(f.function)
         locals_ = [self.canonical(r) for r in f.locals]
-        stack_ = [self.canonical(r) for r in stack]
+        stack = [self.canonical(r) for r in f.stack]
         handled_key, handled = self.canonical(f.handled)
-        key = (f.code, id(f.globals_of), f.index, f.on_return, _detail_key(f.detail), function_key, handled_key,
-               tuple(k for k, _ in locals_), tuple(k for k, _ in stack_))
+        detail_key, detail = self.detail(f.detail)
+        key = (f.code, id(f.globals_of), f.index, f.on_return, detail_key, function_key, handled_key,
+               tuple(k for k, _ in locals_), tuple(k for k, _ in stack))
         return key, replace(f, function=function, locals=tuple(r for _, r in locals_),
-                            stack=tuple(r for _, r in stack_), handled=handled)
+                            stack=tuple(r for _, r in stack), handled=handled, detail=detail)
+
+    def detail(self, d: Any) -> tuple[Any, Any]:
+        """What a frame does with its result: a chain of (kind, plain data or a recipe)."""
+        if is_recipe(d):
+            return self.canonical(d)
+        if isinstance(d, tuple):
+            pairs = [self.detail(x) for x in d]
+            return tuple(k for k, _ in pairs), tuple(x for _, x in pairs)
+        try:
+            hash(d)
+        except TypeError:
+            return id(d), d
+        return d, d
+
+
+_RECIPES = (FromGraph, FromSource, FromConst, FromSize, FromNative, Shared, Build)
+
+
+def is_recipe(x: Any) -> bool:
+    return type(x) in _RECIPES
 
 
 def _constant_key(value: Any) -> tuple[Any, ...]:
@@ -84,26 +120,14 @@ def _constant_key(value: Any) -> tuple[Any, ...]:
     return ("object", id(value))
 
 
-def _detail_key(detail: Any) -> Any:
-    try:
-        hash(detail)
-    except TypeError:
-        return id(detail)
-    return detail
-
-
-def _resume(frames: tuple[FrameState, ...], outcome: str, recheck: bool, extra: Recipe | None = None) -> Resume:
+def _resume(frames: tuple[FrameState, ...], outcome: str, recheck: bool, then: str = "push",
+            extra: bool = False) -> Resume:
     slots = _Slots()
-    keys, made = [], []
-    for f in frames:
-        stack = tuple(r for r in f.stack if not (outcome == "exception" and type(r) is FromNative))
-        key, frame = slots.frame(f, stack)
-        keys.append(key)
-        made.append(frame)
-    if extra is not None:
-        slots.numbers[object()] = len(slots.recipes)
-        slots.recipes.append(extra)
-    return Resume((outcome, recheck, *keys), tuple(made), tuple(slots.recipes), outcome, recheck, _handler(frames))
+    pairs = [slots.frame(f) for f in frames]
+    if extra:
+        slots.recipes.append(FromNative())
+    return Resume((outcome, then, recheck, *(k for k, _ in pairs)), tuple(f for _, f in pairs), tuple(slots.recipes),
+                  outcome, recheck, then, _handler(frames))
 
 
 def _handler(frames: tuple[FrameState, ...]) -> int:
@@ -112,19 +136,21 @@ def _handler(frames: tuple[FrameState, ...]) -> int:
         f = frames[i]
         if f.index > 0 and f.code.instrs[f.index - 1].handler is not None:
             return i
+        if f.on_return == "then" and any(RETURNS[kind].raised is not None for kind, _ in f.detail):
+            return max(i - 1, 0)
     return -1
 
 
 def resume_after(exit: Break, recheck: bool) -> Resume:
     """The continuation when the native operation returned."""
-    return _resume(exit.frames, "value", recheck)
+    return _resume(exit.frames, "value", recheck, exit.then, exit.then != "drop")
 
 
 def resume_exception(exit: Break, recheck: bool) -> Resume | None:
     """The continuation when the native operation raised; None where no frame catches it."""
-    if _handler(exit.frames) < 0:
+    if _handler(exit.frames) < 0 and exit.then != "for_iter":
         return None
-    return _resume(exit.frames, "exception", recheck, FromNative())
+    return _resume(exit.frames, "exception", recheck, exit.then, True)
 
 
 def resume_branch(exit: Branch, truth: bool, recheck: bool) -> Resume:

@@ -50,8 +50,3 @@ def capture_call(target: Target, slots: Sequence[Any], dynamic: Policy, budget: 
 def capture_continuation(resume: Resume, slots: Sequence[Any], dynamic: Policy, budget: int) -> Segment:
     """Capture from the middle: the frames of `resume` with `slots`."""
     raise Refused("no capture from the middle yet")
-
-
-def resume(point: Resume, slots: Sequence[Any]) -> Any:
-    """Run the frames of `point` to their end on plain objects; gives the call's value, or raises its exception."""
-    raise NotImplementedError

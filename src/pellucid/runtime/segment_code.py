@@ -7,12 +7,14 @@ user's, and gives (next table, slots). The text is in linecache, so that it can 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..capture.recipes import COMMIT, MAKERS, RecipeText, text
-from ..capture.types import Branch, Break, Build, FromNative, FromSource, Recipe, Return, Segment
+from ..capture.types import Branch, Break, Build, FrameState, FromNative, FromSource, Recipe, Return, Segment
+from ..events.types import UserStack
 from ..guards.generate import compile_text
 from ..guards.sources import HELPERS, TextScope
 from ..guards.sources import text as source_text
@@ -108,6 +110,16 @@ class _Text:
         return ready.get(id(r)) or self.recipe(r)
 
     # ---------------------------------------------------------------- exits
+    def native_call(self, stack: UserStack, places: Sequence[int], frames: Sequence[FrameState],
+                    arguments: Sequence[str], keywords: bool) -> str:
+        """Text of the native operation (arguments[0]) called through stubs for the user's frames."""
+        made = stubs(stack, [frames[p].globals_of for p in places], keywords)
+        if not made:
+            return f"{arguments[0]}({', '.join(arguments[1:])})"
+        heads = [self.bind(f"at_{re.sub(r'[^0-9a-zA-Z]+', '_', f.function)}_{f.line}_{i}", s)
+                 for i, (f, s) in enumerate(zip(stack, made))]
+        return f"{heads[0]}({', '.join([*heads[1:], *arguments])})"
+
     def exit_return(self, exit: Return) -> None:
         ready = self.before_effects([exit.value])
         self.effects()
@@ -120,13 +132,8 @@ class _Text:
         self.effects()
         arguments = [self._ready(exit.function, ready), *(self._ready(r, ready) for r in exit.args),
                      *(f"{k}={self._ready(r, ready)}" for k, r in exit.kwargs)]
-        made = stubs(exit.stack, [f.globals_of for f in exit.frames], bool(exit.kwargs))
-        if made:
-            heads = [self.bind(f"at_{f.function.rpartition('.')[2]}_{f.line}_{i}", s)
-                     for i, (f, s) in enumerate(zip(exit.stack, made))]
-            call = f"{heads[0]}({', '.join([*heads[1:], *arguments])})"
-        else:
-            call = f"{arguments[0]}({', '.join(arguments[1:])})"
+        places = places_of(exit.stack, exit.frames)
+        call = self.native_call(exit.stack, places, exit.frames, arguments, bool(exit.kwargs))
         self.bind("next_table", table_of(after))
         if failed is None:
             self.add(f"native = {call}")
@@ -136,7 +143,7 @@ class _Text:
             self.add(f"    native = {call}")
             self.add("except BaseException as error:")
             self.add("    native = trim(error)")
-            self.bind("trim", _trim(len(made), failed.handler_frame))
+            self.bind("trim", _trim(sum(p < failed.handler_frame for p in places)))
             self.add(f"    return failed_table, {self.slots(failed.slots, ready)}")
         self.add(f"return next_table, {self.slots(after.slots, ready)}")
 
@@ -144,16 +151,11 @@ class _Text:
         yes, no = resume_branch(exit, True, recheck), resume_branch(exit, False, recheck)
         ready = self.before_effects([exit.condition, *yes.slots, *no.slots])
         self.effects()
-        made = stubs(exit.stack, [f.globals_of for f in exit.if_true], False)
-        condition = self._ready(exit.condition, ready)
         self.bind("yes_table", table_of(yes))
         self.bind("no_table", table_of(no))
-        if made:
-            heads = [self.bind(f"at_{f.function.rpartition('.')[2]}_{f.line}_{i}", s)
-                     for i, (f, s) in enumerate(zip(exit.stack, made))]
-            self.add(f"if {heads[0]}({', '.join([*heads[1:], 'bool', condition])}):")
-        else:
-            self.add(f"if {condition}:")
+        places = places_of(exit.stack, exit.if_true)
+        arguments = ["bool", self._ready(exit.condition, ready)]
+        self.add(f"if {self.native_call(exit.stack, places, exit.if_true, arguments, False)}:")
         self.add(f"    return yes_table, {self.slots(yes.slots, ready)}")
         self.add(f"return no_table, {self.slots(no.slots, ready)}")
 
@@ -170,13 +172,23 @@ def waits(r: Recipe | None) -> bool:
     return type(r) is FromNative or (type(r) is Build and any(map(waits, r.parts)))
 
 
-def _trim(stub_count: int, handler_frame: int) -> Callable[[BaseException], BaseException]:
-    """Drop from a caught exception's traceback the generated frame and the stubs of frames above the handler's."""
-    drop = 1 + min(handler_frame, max(stub_count - 1, 0))
+def places_of(stack: UserStack, frames: Sequence[FrameState]) -> list[int]:
+    """For each user position the number of its frame; frames of pellucid's own Python code have no user position."""
+    places: list[int] = []
+    at = 0
+    for user in stack:
+        while at < len(frames) - 1 and (frames[at].code.file, frames[at].code.qualname) != (user.file, user.function):
+            at += 1
+        places.append(at)
+        at = min(at + 1, len(frames) - 1)
+    return places
 
+
+def _trim(outer: int) -> Callable[[BaseException], BaseException]:
+    """Drop from a caught exception's traceback the generated frame and the `outer` stubs of frames above the handler's."""
     def trim(error: BaseException) -> BaseException:
         tb = error.__traceback__
-        for _ in range(drop):
+        for _ in range(1 + outer):
             if tb is not None:
                 tb = tb.tb_next
         return error.with_traceback(tb)
