@@ -223,10 +223,11 @@ class Function:
         return Value(self, type, ("true" if v else "false") if type == I1 else str(v))
 
     # ---------------------------------------------------------------- memory
-    def variable(self, type: str, initial: Operand | None = None) -> Variable:
+    def variable(self, type: str, *initial: Operand) -> Variable:
+        """A mutable local, with an initial value or undefined."""
         v = Variable(self, type, self.slot(type))
-        if initial is not None:
-            v.set(initial)
+        if initial:
+            v.set(initial[0])
         return v
 
     def slot(self, type: str, count: int = 1, align: int | None = None) -> Value:
@@ -392,7 +393,7 @@ class Function:
         if not self.closed:
             raise ValueError(f"function {self.callee.name} does not end in a return")
         linkage = "internal " if self.internal else ""
-        body = "\n".join(["entry:", *self.slots, *self.lines])
+        body = "\n".join(["first_block:", *self.slots, *self.lines])
         return f"define {linkage}{self.callee.ret} @{self.callee.name}({params}) {self.attributes}uwtable{tail} {{\n{body}\n}}\n"
 
 

@@ -223,11 +223,11 @@ def _emit_execute(b: Base) -> None:
     with m.function("execute", VOID, [("plan", PTR), ("frame", PTR)]) as (f, plan, frame):
         f.call(b.own("prepare"), plan, frame)
         with f.if_(f.load(I64, frame, FRAME.code) == FINE, LIKELY):
-            with f.if_(f.load(I64, plan, PLAN.release) != 0) as long:
-                owner = f.load(PTR, plan, PLAN.owner)
-                f.call(b.c("Py_IncRef"), owner)
+            with f.if_(f.load(I64, plan, PLAN.hold) != 0, UNLIKELY):
+                f.call(b.c("Py_IncRef"), f.load(PTR, plan, PLAN.owner))
                 f.call(b.own("hold_inputs"), plan, frame)
                 f.store(1, frame, FRAME.held)
+            with f.if_(f.load(I64, plan, PLAN.release) != 0) as long:
                 state = f.call(b.c("PyEval_SaveThread"))
                 f.call(b.own("run_steps"), plan, frame)
                 f.call(b.c("PyEval_RestoreThread"), state)
@@ -314,8 +314,15 @@ def _emit_builtin(b: Base) -> None:
 
 def _emit_run_bound(b: Base) -> None:
     """raise_argument, and run_bound(plan, frame, outputs): runs a bound frame. With `outputs` null, the result object
-    (a tuple, or the single output); else outputs are stored there and the result is not null where all went well."""
+    (a tuple, or the single output) or null with an error set; else outputs are stored there, and what went wrong is left
+    in the frame."""
     m = b.m
+    # Drops what is known of a failure that the caller deals with otherwise.
+    with m.function("forget_failure", VOID, [("frame", PTR)], cold=True) as (f, frame):
+        f.call(b.c("free"), f.load(PTR, frame, FRAME.message))
+        f.store(None, frame, FRAME.message)
+        f.call(b.c("PyErr_Clear"))
+        f.ret()
     with m.function("raise_argument", VOID, [("plan", PTR), ("number", I64)], cold=True) as (f, plan, number):
         frame = f.slot("i8", FRAME.size, 16)
         for name in ("status", "message"):
@@ -337,7 +344,8 @@ def _emit_run_bound(b: Base) -> None:
         f.call(b.own("finish"), plan, frame)
         f.call(b.own("let_go"), plan, frame)
         with f.if_(f.load(I64, frame, FRAME.code) != FINE, UNLIKELY):
-            f.call(b.own("raise_failure"), plan, frame)
+            with f.if_(outputs == 0):
+                f.call(b.own("raise_failure"), plan, frame)
             f.ret(None)
         f.store(f.load(I64, plan, PLAN.runs) + 1, plan, PLAN.runs)
         with f.if_(outputs != 0):

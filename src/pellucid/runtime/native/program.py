@@ -16,6 +16,7 @@ from . import jit
 from .emit_arena import KEY, emit_arena
 from .emit_base import Base, emit_helpers
 from .emit_bind import emit_bind
+from .emit_call import emit_call
 from .emit_gemm import emit_gemm
 from .emit_run import emit_news, emit_run
 from .emit_steps import emit_interpreter, emit_steps
@@ -46,6 +47,7 @@ def write() -> Base:
     emit_gemm(b)
     emit_interpreter(b)
     emit_run(b)
+    emit_call(b)
     return b
 
 
@@ -75,7 +77,7 @@ def _start(p: Program) -> None:
         raise Unavailable("the system has no thread-specific key left")
     p.variable(KEY)[0] = key.value
     types = p.variable("types", 4)
-    types[0], types[1] = id(torch.Tensor), id(int)
+    types[0], types[1], types[2] = id(torch.Tensor), id(int), id(None)
     forked = p.variable("forked")
 
     def child() -> None:

@@ -45,6 +45,7 @@ PLAN = Record(
     "frame_bytes",                        # bytes of stack that a call needs for its tables (FRAME and what follows it)
     "stack_arena",                        # bytes of the arena frame if it lies behind the tables on the stack, else 0
     "release",                            # 1: the GIL is released while steps run
+    "hold",                               # 1: inputs are held while steps run (they may run Python, or others may)
     "single",                             # 1: the only output is returned itself, not a tuple
     "owner",                              # the object that keeps everything named here alive
     "error_type",                         # class of errors raised (StepFailed)
@@ -101,3 +102,44 @@ RETURN = Record("buffer", "offset", "ndim", "shape", "strides", "dtype", "itemsi
 new >= 0, itself as that new tensor); else copy it into the buffer."""
 PYTHON_STEP = Record("op", "words", "function", "ins", "outs")
 """followed by HANDLE records of ins and outs; function(ins tuple, outs tuple)"""
+
+# ------------------------------------------------------------------ calls of a compiled callable
+CALL = Record(
+    "params",            # registers 0..params-1 are the parameters in frame order
+    "first", "limit",    # positional arguments go to parameters first .. limit - 1
+    "names", "defaults",  # per parameter: the name for keywords (or 0), the default (or 0)
+    "varargs", "varkw",  # parameter numbers of *args and **kwargs, or -1
+    "receiver",          # object that is parameter 0, or 0
+    "slow", "snapshot", "fast_calls", "slow_calls",
+)
+SNAPSHOT = Record("owner", "entries", "entry_pointers", "registers", "inputs", "outputs", "depth", "frame_bytes",
+                  "stack_bytes")
+ENTRY = Record(
+    "hits", "probes", "probe_records", "checks", "words", "word_records", "blocks", "block_records", "dicts",
+    "dict_records", "python_check", "plan", "inputs", "input_template", "fills", "fill_records", "result", "result_records",
+    "result_kind", "finish", "registers", "stale",
+)
+PROBE = Record("function", "argument", "offset", "mask", "expected")
+"""offset -1: the function's result is the word itself"""
+WORD = Record("address", "mask", "expected")
+BLOCK_WORDS = 15
+BLOCK = Record("object", "impl", "requires_grad", "from_", *(f"w{i}" for i in range(BLOCK_WORDS)))
+"""A tensor's identity and its TensorImpl's words from byte `from_` on; requires_grad 2: not compared"""
+DICT = Record("slot", "tag", "keys", "key_records", "used", "ordered")
+"""slot: address of the pointer to the dict. When its version tag has changed, the keys are compared one by one and the
+new tag kept. used: its length, or -1. ordered: the keys are all it has, in this order."""
+KEY = Record("key", "hash", "value")
+"""value 0: absent; 1: anything"""
+FILL = Record("input", "register")
+
+(CHECK_END, CHECK_TENSOR, CHECK_TYPE, CHECK_IS, CHECK_INT, CHECK_RANGE, CHECK_FLOAT, CHECK_TEXT, CHECK_LENGTH, CHECK_ITEM,
+ CHECK_LIST_ITEM, CHECK_DICT_ITEM, CHECK_DICT_ABSENT, CHECK_INSTANCE_DICT, CHECK_SAME, CHECK_CONSTANT, CHECK_CELL,
+ CHECK_KEYS, CHECK_OVERLAP) = range(19)
+CHECK = Record("op", "words", "register", "a", "b", "c")
+"""One condition on a register, or a load into register `a`; a failed one means that the entry does not fit."""
+TENSOR_CHECK = Record("op", "words", "register", "type", "keyset", "dtype", "ndim", "requires_grad", "contiguous")
+"""followed by ndim sizes and ndim strides, -1 = free; requires_grad 2: not asked; contiguous 1: for whatever sizes"""
+
+RESULT_NONE, RESULT_OUTPUT, RESULT_RECIPE, RESULT_FINISH = range(4)
+PUSH_OUTPUT, PUSH_REGISTER, PUSH_CONSTANT, PUSH_VALUE, MAKE_TUPLE, MAKE_LIST, MAKE_DICT = range(7)
+BUILD = Record("op", "operand")

@@ -17,15 +17,15 @@ from .table import TableBuilder
 class NativePlan:
     """A plan's table in memory. `address` is what native code takes; `held` what it points to."""
 
-    __slots__ = ("plan", "memory", "address", "held", "__weakref__")
+    __slots__ = ("plan", "kernels", "memory", "address", "held", "__weakref__")
 
     def __init__(self, plan: Plan, kernels: Mapping[str, int], single: bool = False, inputs: int | None = None,
-                 guards: Sequence[SizeGuard] = ()):
-        self.plan = plan
+                 guards: Sequence[SizeGuard] = (), code: Any = ()):
+        self.plan, self.kernels = plan, kernels
         builder = TableBuilder(plan, kernels, guards)
         raiser = _raiser(plan, builder)
         self.memory, self.address = builder.build(single, raiser, self, inputs)
-        self.held = (raiser, *builder.held)
+        self.held: tuple[Any, ...] = (raiser, code, *builder.held)
 
     def field(self, name: str) -> int:
         """A word of the table's head, such as "runs"."""

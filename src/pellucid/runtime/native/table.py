@@ -237,6 +237,7 @@ class TableBuilder:
             "stack_arena": (hint(plan.arena_bytes) + 63) // 64 * 64 if small else 0,
             "release": int(self.python_steps == 0 and (self.release or self.ns > RELEASE_NS)),
         }
+        head["hold"] = int(head["release"] or self.python_steps > 0)
         frame = R.FRAME.size + 8 * (len(plan.buffers) + new_count + self.kept + count + self.scratch +
                                     (len(v.constants) if dynamic else 0))
         head["frame_bytes"] = (frame + 63) // 64 * 64

@@ -1,0 +1,295 @@
+"""Emits the checks of an entry: conditions on arguments, global state, polled words, tensors and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import records as R
+from .builder import LIKELY, UNLIKELY, Function, Value
+from .emit_base import I8, I16, I32, I64, PTR, Base
+from .records import BLOCK, CHECK, DICT, ENTRY, KEY, PROBE, TENSOR_CHECK, WORD
+
+DICT_USED, DICT_TAG = 16, 24
+TYPE, LENGTH, TUPLE_ITEMS, LIST_ITEMS, FLOAT, CELL = 8, 16, 24, 24, 16, 16
+"""Offsets that pylayout() verifies on the running Python."""
+
+
+def emit_checks(b: Base) -> None:
+    _emit_probes(b)
+    _emit_dicts(b)
+    _emit_state(b)
+    _emit_tensor(b)
+    _emit_overlap(b)
+    _emit_arguments(b)
+
+
+def _emit_probes(b: Base) -> None:
+    m = b.m
+    with m.function("probes_fit", I64, [("records", PTR), ("count", I64)]) as (f, records, count):
+        with f.for_(count) as i:
+            r = records + i * PROBE.size
+            got = f.call(f.load(PTR, r, PROBE.function), f.load(I64, r, PROBE.argument), ret=I64, params=[I64])
+            value = f.variable(I64, got)
+            offset = f.load(I64, r, PROBE.offset)
+            with f.if_(offset >= 0):
+                value.set(f.load(I64, f.pointer(got) + offset))
+            with f.if_((value.get() & f.load(I64, r, PROBE.mask)) != f.load(I64, r, PROBE.expected), UNLIKELY):
+                f.ret(0)
+        f.ret(1)
+
+
+def _emit_dicts(b: Base) -> None:
+    m = b.m
+    # The dictionary d against the keys of a DICT record.
+    with m.function("keys_fit", I64, [("r", PTR), ("d", PTR)]) as (f, r, d):
+        used = f.load(I64, r, DICT.used)
+        with f.if_((used >= 0) & (f.load(I64, d, DICT_USED) != used)):
+            f.ret(0)
+        keys, n = f.load(PTR, r, DICT.key_records), f.load(I64, r, DICT.keys)
+        with f.for_(n) as i:
+            k = keys + i * KEY.size
+            have = f.call(b.c("_PyDict_GetItem_KnownHash"), d, f.load(PTR, k, KEY.key), f.load(I64, k, KEY.hash))
+            want = f.load(I64, k, KEY.value)
+            with f.if_(want == 1) as any_:
+                with f.if_(have == 0):
+                    f.ret(0)
+            with any_.else_():
+                with f.if_(f.word(have) != want):
+                    f.ret(0)
+        with f.if_(f.load(I64, r, DICT.ordered) != 0):
+            position, key = f.slot(I64), f.slot(PTR)
+            f.store(0, position)
+            with f.for_(n) as i:
+                with f.if_(f.call(b.c("PyDict_Next"), d, position, key, None) == 0):
+                    f.ret(0)
+                with f.if_(f.load(PTR, key) != f.load(PTR, keys + i * KEY.size, KEY.key)):
+                    f.ret(0)
+        f.ret(1)
+
+    with m.function("dicts_fit", I64, [("records", PTR), ("count", I64)]) as (f, records, count):
+        with f.for_(count) as i:
+            r = records + i * DICT.size
+            d = f.load(PTR, f.load(PTR, r, DICT.slot))
+            with f.if_(d == 0, UNLIKELY):
+                f.ret(0)
+            tag = f.load(I64, d, DICT_TAG)
+            with f.if_(tag != f.load(I64, r, DICT.tag), UNLIKELY):
+                with f.if_(f.call(b.own("keys_fit"), r, d) == 0):
+                    f.ret(0)
+                f.store(tag, r, DICT.tag)
+        f.ret(1)
+
+
+def _emit_state(b: Base) -> None:
+    m = b.m
+    with m.function("state_fits", I64, [("entry", PTR)]) as (f, entry):
+        records = f.load(PTR, entry, ENTRY.word_records)
+        with f.for_(f.load(I64, entry, ENTRY.words)) as i:
+            # In order: a word may say that the next address is still valid.
+            r = records + i * WORD.size
+            got = f.load(I64, f.load(PTR, r, WORD.address)) & f.load(I64, r, WORD.mask)
+            with f.if_(got != f.load(I64, r, WORD.expected), UNLIKELY):
+                f.ret(0)
+        with f.if_(f.call(b.own("dicts_fit"), f.load(PTR, entry, ENTRY.dict_records), f.load(I64, entry, ENTRY.dicts)) == 0,
+                   UNLIKELY):
+            f.ret(0)
+        records = f.load(PTR, entry, ENTRY.block_records)
+        with f.for_(f.load(I64, entry, ENTRY.blocks)) as i:
+            r = records + i * BLOCK.size
+            impl = f.load(PTR, f.load(PTR, r, BLOCK.object), b.o.handle)
+            with f.if_(impl != f.load(PTR, r, BLOCK.impl), UNLIKELY):
+                f.ret(0)
+            with f.if_(_grad_differs(f, b, impl, f.load(I64, r, BLOCK.requires_grad)), UNLIKELY):
+                f.ret(0)
+            from_ = impl + f.load(I64, r, BLOCK.from_)
+            different = f.load(I64, from_) ^ f.load(I64, r, BLOCK.w0)
+            for k in range(1, R.BLOCK_WORDS):
+                different = different | (f.load(I64, from_, 8 * k) ^ f.load(I64, r, BLOCK.w0 + 8 * k))
+            with f.if_(different != 0, UNLIKELY):
+                f.ret(0)
+        f.ret(1)
+
+
+def _grad_differs(f: Function, b: Base, impl: Value, want: Value) -> Value:
+    """Whether requires_grad is not `want` (0, 1; 2: not asked)."""
+    got = f.variable(I64, 0)
+    meta = f.load(PTR, impl, b.o.autograd_meta)
+    with f.if_(meta != 0):
+        got.set(f.zext(f.load(I8, meta, b.o.meta_requires_grad)))
+    return (want != 2) & (got.get() != want)
+
+
+def _emit_tensor(b: Base) -> None:
+    m = b.m
+    with m.function("tensor_fits", I64, [("r", PTR), ("obj", PTR)]) as (f, r, obj):
+        with f.if_(f.load(PTR, obj, TYPE) != f.load(PTR, r, TENSOR_CHECK.type), UNLIKELY):
+            f.ret(0)
+        impl = b.impl(f, obj)
+        same = (f.load(I64, impl, b.o.keyset) == f.load(I64, r, TENSOR_CHECK.keyset)) & (
+            f.zext(f.load(I16, impl, b.o.dtype)) == f.load(I64, r, TENSOR_CHECK.dtype))
+        n, sizes, strides = b.sizes_strides(f, impl)
+        with f.if_((same & (n == f.load(I64, r, TENSOR_CHECK.ndim))) ^ 1, UNLIKELY):
+            f.ret(0)
+        with f.if_(_grad_differs(f, b, impl, f.load(I64, r, TENSOR_CHECK.requires_grad)), UNLIKELY):
+            f.ret(0)
+        want_sizes = r + TENSOR_CHECK.size
+        want_strides = f.index(want_sizes, n)
+        with f.for_(n) as d:
+            for have, want in ((sizes, want_sizes), (strides, want_strides)):
+                w = f.element(I64, want, d)
+                with f.if_((f.element(I64, have, d) != w) & (w != -1)):
+                    f.ret(0)
+        with f.if_(f.load(I64, r, TENSOR_CHECK.contiguous) != 0):
+            step = f.variable(I64, 1)
+            with f.for_(n) as k:
+                d = n - 1 - k
+                size = f.element(I64, sizes, d)
+                with f.if_((size != 1) & (f.element(I64, strides, d) != step.get())):
+                    # An empty tensor is contiguous whatever its strides.
+                    with f.if_(f.load(I64, impl, b.o.numel) != 0):
+                        f.ret(0)
+                step.set(step.get() * size)
+        f.ret(1)
+
+
+def _emit_overlap(b: Base) -> None:
+    m = b.m
+    # [first, last) of the bytes that a tensor spans; empty where it has no elements.
+    with m.function("extent", "void", [("obj", PTR), ("itemsize", I64), ("out", PTR)], cold=True) as (f, obj, itemsize, out):
+        impl = b.impl(f, obj)
+        n, sizes, strides = b.sizes_strides(f, impl)
+        last = f.variable(I64, 0)
+        with f.for_(n) as d:
+            last.set(last.get() + (f.element(I64, sizes, d) - 1) * f.element(I64, strides, d))
+        start = f.word(b.data_pointer(f, impl, itemsize))
+        f.store(start, out)
+        f.store(start + (last.get() + 1) * itemsize, out, 8)
+        with f.if_(f.load(I64, impl, b.o.numel) == 0):
+            f.store(start, out, 8)
+        f.ret()
+    # records: pairs (register, itemsize) after the CHECK's count in `a`
+    with m.function("disjoint", I64, [("r", PTR), ("regs", PTR)], cold=True) as (f, r, regs):
+        n = f.load(I64, r, CHECK.a)
+        pairs = r + CHECK.size
+        one, two = f.slot(I64, 2), f.slot(I64, 2)
+        with f.for_(n) as i:
+            f.call(b.own("extent"), f.element(PTR, regs, f.element(I64, pairs, i * 2)), f.element(I64, pairs, i * 2 + 1), one)
+            with f.for_(i) as j:
+                f.call(b.own("extent"), f.element(PTR, regs, f.element(I64, pairs, j * 2)),
+                       f.element(I64, pairs, j * 2 + 1), two)
+                a0, a1, b0, b1 = (f.load(I64, p, o) for p in (one, two) for o in (0, 8))
+                with f.if_((a0 < b1) & (b0 < a1) & (a0 != a1) & (b0 != b1)):
+                    f.ret(0)
+        f.ret(1)
+
+
+def _emit_arguments(b: Base) -> None:
+    """arguments_fit(check words, registers)"""
+    m = b.m
+    with m.function("arguments_fit", I64, [("words", PTR), ("regs", PTR)]) as (f, words, regs):
+        at = f.variable(PTR, words)
+        overflow = f.slot(I32)
+        with f.loop() as loop:
+            r = at.get()
+            op = f.load(I64, r, CHECK.op)
+            with f.if_(op == R.CHECK_TENSOR, LIKELY):
+                with f.if_(f.call(b.own("tensor_fits"), r, f.element(PTR, regs, f.load(I64, r, CHECK.register))) == 0):
+                    f.ret(0)
+                at.set(f.index(r, f.load(I64, r, CHECK.words)))
+                loop.continue_()
+            with f.if_(op == R.CHECK_END):
+                f.ret(1)
+            register = f.load(I64, r, CHECK.register)
+            obj = f.element(PTR, regs, register)
+            a, b_, c = (f.load(I64, r, k) for k in (CHECK.a, CHECK.b, CHECK.c))
+
+            def need(condition: Value) -> None:
+                with f.if_(condition ^ 1, UNLIKELY):
+                    f.ret(0)
+
+            def is_type(word: Value) -> None:
+                need(f.word(f.load(PTR, obj, TYPE)) == word)
+
+            def put(value: Value) -> None:
+                need(value != 0)
+                f.store(value, f.index(regs, a))
+
+            def number() -> Value:
+                is_type(f.load(I64, b.data(f, "types", 4), 8))
+                value = f.call(b.c("PyLong_AsLongLongAndOverflow"), obj, overflow)
+                need(f.load(I32, overflow) == 0)
+                return value
+
+            def range_() -> None:
+                value = number()
+                need((value >= a) & (value <= b_))
+
+            def text() -> None:
+                with f.if_(f.word(obj) != a, UNLIKELY):
+                    is_type(b_)
+                    need(f.call(b.c("PyUnicode_Compare"), obj, f.pointer(a)) == 0)
+
+            def typed(then: Callable[[], None]) -> Callable[[], None]:
+                def write() -> None:
+                    is_type(c)
+                    then()
+                return write
+
+            def float_() -> None:
+                is_type(b_)
+                need(f.load(I64, obj, FLOAT) == a)
+
+            def item(pointer: bool) -> Callable[[], None]:
+                def write() -> None:
+                    need(b_ < f.load(I64, obj, LENGTH))
+                    put(f.element(PTR, f.load(PTR, obj, LIST_ITEMS) if pointer else obj + TUPLE_ITEMS, b_))
+                return write
+
+            def dict_item() -> None:
+                # b points to (key, hash, type)
+                p = f.pointer(b_)
+                is_type(f.load(I64, p, 16))
+                put(f.call(b.c("_PyDict_GetItem_KnownHash"), obj, f.load(PTR, p), f.load(I64, p, 8)))
+
+            def absent() -> None:
+                p = f.pointer(b_)
+                is_type(f.load(I64, p, 16))
+                need(f.call(b.c("_PyDict_GetItem_KnownHash"), obj, f.load(PTR, p), f.load(I64, p, 8)) == 0)
+
+            def instance_dict() -> None:
+                slot = f.call(m.extern("_PyObject_GetDictPtr", PTR, [PTR]), obj)
+                need(slot != 0)
+                put(f.load(PTR, slot))
+
+            def keys() -> None:
+                # a points to a DICT record of which only the keys matter
+                is_type(b_)
+                need(f.call(b.own("keys_fit"), f.pointer(a), obj) == 1)
+
+            writers: dict[int, Callable[[], None]] = {
+                R.CHECK_TYPE: lambda: is_type(a),
+                R.CHECK_IS: lambda: need(f.word(obj) == a),
+                R.CHECK_INT: lambda: need(number() == a),
+                R.CHECK_RANGE: range_,
+                R.CHECK_FLOAT: float_,
+                R.CHECK_TEXT: text,
+                R.CHECK_LENGTH: typed(lambda: need(f.load(I64, obj, LENGTH) == a)),
+                R.CHECK_ITEM: typed(item(False)),
+                R.CHECK_LIST_ITEM: typed(item(True)),
+                R.CHECK_DICT_ITEM: dict_item,
+                R.CHECK_DICT_ABSENT: absent,
+                R.CHECK_INSTANCE_DICT: typed(instance_dict),
+                R.CHECK_SAME: lambda: need(f.word(obj) == f.word(f.element(PTR, regs, a))),
+                R.CHECK_CONSTANT: lambda: f.store(f.pointer(b_), f.index(regs, a)),
+                R.CHECK_CELL: typed(lambda: put(f.load(PTR, obj, CELL))),
+                R.CHECK_KEYS: keys,
+                R.CHECK_OVERLAP: lambda: need(f.call(b.own("disjoint"), r, regs) == 1),
+            }
+            with f.switch(op, list(writers)) as ops:
+                for code, write in writers.items():
+                    with ops.case(code):
+                        write()
+                with ops.otherwise():
+                    f.ret(0)
+            at.set(f.index(r, f.load(I64, r, CHECK.words)))
+        f.unreachable()
