@@ -54,9 +54,7 @@ def _resume_point(t: Table) -> str:
     assert t.resume is not None
     frame = t.resume.frames[-1]
     code = frame.code
-    instrs = code.instrs
-    line = instrs[min(frame.index, len(instrs) - 1)].line
-    return f"{code.qualname} at {code.filename}:{line}"
+    return f"{code.qualname} at {code.original.co_filename}:{code.line(max(frame.index - 1, 0))}"
 
 
 def _missed(r: MissRow, t: Table) -> MissReport:
