@@ -1,7 +1,10 @@
 """Built-in functions that look at the frame of their caller, answered from an interpreted frame of plain objects."""
 
 from __future__ import annotations
+import __future__
 
+import functools
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -60,13 +63,36 @@ def _globals(dom: Domain, f: Frame, args: list[Any], keywords: dict[str, Any]) -
     return NotImplemented if args or keywords else f.globals
 
 
-def _evaluate(fn: Any) -> Any:
+FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+"""Flags of `from __future__ import ...`, which compile(), eval() and exec() take from the code that calls them."""
+
+
+def _evaluate(fn: Any, mode: str) -> Any:
     def rule(dom: Domain, f: Frame, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if len(args) == 1 and not keywords.keys() & {"globals", "locals"}:
-            return fn(args[0], f.globals, slots_as_dict(f), **keywords)
-        return NotImplemented
+        if not args or len(args) > 3:
+            return NotImplemented
+        source, *rest = args
+        space = rest[0] if rest else keywords.pop("globals", None)
+        names = rest[1] if len(rest) > 1 else keywords.pop("locals", None)
+        if space is None:
+            space, names = f.globals, slots_as_dict(f) if names is None else names
+        if isinstance(source, str | bytes | bytearray):
+            if mode == "eval":
+                source = source.lstrip(" \t" if isinstance(source, str) else b" \t")
+            source = compile(source, "<string>", mode, f.code.flags & FUTURES, True)
+        return fn(source, space, *(() if names is None else (names,)), **keywords)
 
     return rule
+
+
+def _compile(dom: Domain, f: Frame, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(args) > 4 or "dont_inherit" in keywords:
+        return NotImplemented
+    if len(args) == 4:
+        args[3] |= f.code.flags & FUTURES
+    else:
+        keywords["flags"] = keywords.get("flags", 0) | f.code.flags & FUTURES
+    return compile(*args, dont_inherit=True, **keywords)
 
 
 def _exc_info(dom: Domain, f: Frame, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -112,7 +138,8 @@ def _send(dom: Domain, f: Frame, args: list[Any], keywords: dict[str, Any]) -> A
 
 CALLER_READING: dict[int, Callable[[Domain, Frame, list[Any], dict[str, Any]], Any]] = {
     id(super): _super, id(locals): _locals, id(vars): _locals, id(dir): _dir, id(globals): _globals,
-    id(eval): _evaluate(eval), id(exec): _evaluate(exec), id(sys.exc_info): _exc_info,
+    id(eval): _evaluate(eval, "eval"), id(exec): _evaluate(exec, "exec"), id(compile): _compile,
+    id(sys.exc_info): _exc_info,
     id(sys._getframe): _getframe, id(next): _next, id(InterpretedGenerator.send): _send,
 }
 """Function by identity -> what it answers for the frame f; NotImplemented: the function itself answers."""

@@ -52,23 +52,22 @@ def root_call(cx: Capture, fn: Any, bound: Mapping[str, Any]) -> tuple[Value, li
     root = cx.wrap(fn, Source("const", None, "self" if isinstance(fn, torch.nn.Module) else
                               getattr(fn, "__qualname__", type(fn).__name__), fn))
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    kinds = {p.name: p.kind for wrapped in (True, False)
-             for p in inspect.signature(target, follow_wrapped=wrapped).parameters.values()}
-    """`bound` may follow the signature of the function itself, or that of the function it wraps."""
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
-    starred = False
-    for name, value in bound.items():
-        source = Source("arg", None, name)
-        kind = kinds.get(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            starred = True
+    by_name = False
+    for p in inspect.signature(target).parameters.values():
+        name, kind = p.name, p.kind
+        if name not in bound:
+            by_name = True          # a default was used: what follows must be passed by name
+            continue
+        value, source = bound[name], Source("arg", None, name)
+        if kind is p.VAR_POSITIONAL:
             cx.guard("len", source, len(value), "*args")
             args += [cx.wrap(x, Source("item", source, i)) for i, x in enumerate(value)]
-        elif kind is inspect.Parameter.VAR_KEYWORD:
+        elif kind is p.VAR_KEYWORD:
             cx.guard("keys", source, tuple(value), "**kwargs")
             kwargs.update({k: cx.wrap(x, Source("item", source, k)) for k, x in value.items()})
-        elif kind is inspect.Parameter.KEYWORD_ONLY or starred:
+        elif kind is p.KEYWORD_ONLY or (by_name and kind is not p.POSITIONAL_ONLY):
             kwargs[name] = cx.wrap(value, source)
         else:
             args.append(cx.wrap(value, source))

@@ -24,10 +24,12 @@ class Concrete:
     """Plain objects. `enter`: calls of Python functions are interpreted too; without it only frames that have begun
     are, and their callees run natively."""
 
-    __slots__ = ("enter",)
+    __slots__ = ("enter", "settled")
 
     def __init__(self, enter: bool = True) -> None:
         self.enter = enter
+        self.settled: BaseException | None = None
+        """An error that came out of a native call made under the handled exception: CPython has set its context."""
 
     # ---------------------------------------------------------------- constants, variables
     def const(self, f: Frame, value: Any) -> Any:
@@ -73,16 +75,16 @@ class Concrete:
         try:
             return f.namespace[name]
         except KeyError:
-            return self.load_global(f, name)
+            pass
+        return self.load_global(f, name)
 
     def store_name(self, f: Frame, name: str, value: Any) -> None:
         f.namespace[name] = value
 
     def delete_name(self, f: Frame, name: str) -> None:
-        try:
-            del f.namespace[name]
-        except KeyError:
-            raise _name_error(name) from None
+        if name not in f.namespace:
+            raise _name_error(name)
+        del f.namespace[name]
 
     def load_locals(self, f: Frame) -> Any:
         return f.namespace
@@ -94,10 +96,9 @@ class Concrete:
             return UNBOUND
 
     def load_build_class(self, f: Frame) -> Any:
-        try:
-            return f.builtins["__build_class__"]
-        except KeyError:
-            raise NameError("__build_class__ not found") from None
+        if "__build_class__" not in f.builtins:
+            raise NameError("__build_class__ not found")
+        return f.builtins["__build_class__"]
 
     # ---------------------------------------------------------------- attributes, operators, items
     def getattr(self, f: Frame, obj: Any, name: str) -> Any:
@@ -279,7 +280,11 @@ class Concrete:
         exc = handled(f)
         if exc is None:
             return fn(*args, **keywords) if keywords else fn(*args)
-        return _under(exc, fn, args, keywords or {})
+        try:
+            return _under(exc, fn, args, keywords or {})
+        except BaseException as e:
+            self.settled = e
+            raise
 
     def call_ex(self, f: Frame, function: Any, args: Any, keywords: Any) -> Any:
         if type(args) is not tuple:
@@ -311,11 +316,9 @@ class Concrete:
         return (function.__kwdefaults__ or {}).get(name, UNBOUND)
 
     def import_name(self, f: Frame, name: str, fromlist: Any, level: Any) -> Any:
-        try:
-            imports = f.builtins["__import__"]
-        except KeyError:
-            raise ImportError("__import__ not found") from None
-        return imports(name, f.globals, f.namespace, fromlist, level)
+        if "__import__" not in f.builtins:
+            raise ImportError("__import__ not found")
+        return f.builtins["__import__"](name, f.globals, f.namespace, fromlist, level)
 
     def import_from(self, f: Frame, module: Any, name: str) -> Any:
         return native.import_from(module, name)
@@ -329,9 +332,12 @@ class Concrete:
         raise kind(message)
 
     def caught(self, f: Frame, error: BaseException) -> Any:
-        cur = handled(f)
-        if cur is not None and error.__context__ is None:
-            native.set_context(error, cur)
+        if error is self.settled:
+            self.settled = None
+        elif error.__context__ is None:
+            cur = _current(f)
+            if cur is not None:
+                native.set_context(error, cur)
         return error
 
     def trace(self, f: Frame, exc: Any) -> None:
@@ -347,7 +353,7 @@ class Concrete:
         return type(value).__name__
 
     def raise_(self, f: Frame, exc: Any, cause: Any) -> None:
-        cur = handled(f)
+        cur = _current(f)
         if exc is UNBOUND:
             if cur is None:
                 raise RuntimeError("No active exception to reraise")
@@ -411,6 +417,12 @@ class Concrete:
 
 def _name_error(name: str) -> NameError:
     return NameError(f"name '{name}' is not defined", name=name)
+
+
+def _current(f: Frame) -> BaseException | None:
+    """The exception being handled, in interpreted frames or in the native ones below them."""
+    exc = handled(f)
+    return sys.exc_info()[1] if exc is None else exc
 
 
 def _under(exc: BaseException, fn: Any, args: list[Any], keywords: dict[str, Any]) -> Any:

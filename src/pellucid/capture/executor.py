@@ -149,6 +149,7 @@ class Machine:
                 if raising is not None:
                     exc, raising = raising, None
                     f = self.unwind(f, exc, traced)
+                    exc = None
                 for _ in ticks:
                     index = f.index
                     f.index = index + 1
@@ -203,8 +204,8 @@ class Machine:
                 return f
             generator, then, below = f.generator, f.then, f.back
             if generator is not None:
-                generator.state, f.back, f.then = "done", None, None
                 exc = self.domain.generator_stop(f, exc)
+                generator.finish()
             if below is None:
                 raise _Uncaught(exc)
             f = below
@@ -244,34 +245,30 @@ def return_value(m: Machine, f: Frame, value: Value) -> Frame:
     below, then, generator = f.back, f.then, f.generator
     if below is None:
         if generator is not None:
-            generator.state = "done"
+            generator.finish()
         if then is not None and then.kind == "init":
             value = then.detail
         raise Finished("return", value)
-    if generator is None:
-        if then is None:
-            below.stack.append(value)
-            return below
-        try:
-            return RETURNS[then.kind].value(m, below, value, then.detail, then.rest)
-        except BaseException as e:
-            raise _elsewhere(below, e) from None
-    stopped = None
-    while then is not None and stopped is None:
-        stopped = RETURNS[then.kind].stopped
-        detail, then = then.detail, then.rest
-    generator.state = "done"
+    if generator is None and then is None:
+        below.stack.append(value)
+        return below
     try:
+        if generator is None:
+            return RETURNS[then.kind].value(m, below, value, then.detail, then.rest)  # type: ignore[union-attr]
+        stopped, detail = None, None
+        while then is not None and stopped is None:
+            stopped, detail, then = RETURNS[then.kind].stopped, then.detail, then.rest
         if stopped is None:
-            below_next = m.domain.stop_iteration(below, value)
-        else:
-            below_next = stopped(m, below, value, detail, then)
+            m.domain.stop_iteration(below, value)
+        went_on = stopped(m, below, value, detail, then)
+    except Stop:
+        raise
     except BaseException as e:
-        if not isinstance(e, Stop):
-            f.back = f.then = None
+        if generator is not None:
+            generator.finish()
         raise _elsewhere(below, e) from None
-    f.back = f.then = None
-    return below_next
+    generator.finish()
+    return went_on
 
 
 def yield_value(m: Machine, f: Frame, value: Value) -> Frame:

@@ -51,14 +51,19 @@ def after(then: Then | None, last: Then) -> Then:
 class Generator:
     """The state of one interpreted generator. Its frame keeps index, locals and stack while it is suspended."""
 
-    __slots__ = ("frame", "state", "value")
+    __slots__ = ("frame", "state")
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.state = "created"
         """created, suspended, running or done"""
-        self.value: Any = None
-        """The domain's value for this generator."""
+
+    def finish(self) -> None:
+        """The generator is done: its frame lets go of everything."""
+        f = self.frame
+        self.state = "done"
+        f.back = f.then = f.generator = f.handled = None
+        f.locals, f.stack = [], []
 
 
 class Frame:

@@ -53,7 +53,10 @@ class InterpretedGenerator:
         if self.record.state == "running":
             raise ValueError("generator already executing")
         m = Machine(self.domain)
-        return self._outcome(m, *throw(m, None, self.record, exc, None))
+        f, raising = throw(m, None, self.record, exc, None)
+        if raising is not None and f.handled is not None and raising.__context__ is None:
+            native.set_context(raising, f.handled)
+        return self._outcome(m, f, raising)
 
     def _outcome(self, m: Machine, f: Frame, raising: Any) -> Any:
         outcome = m.run(f, raising)

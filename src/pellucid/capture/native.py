@@ -166,6 +166,8 @@ def thrown(kind: Any, value: Any, tb: Any) -> BaseException:
             exc = kind()
         else:
             exc = kind(*value) if isinstance(value, tuple) else kind(value)
+        if not isinstance(exc, BaseException):
+            raise TypeError(f"calling {kind!r} should have returned an instance of BaseException, not {type(exc)!r}")
     elif isinstance(kind, BaseException):
         if value is not None:
             raise TypeError("instance exception may not have a separate value")
@@ -239,7 +241,7 @@ def prep_reraise_star(original: BaseException, excs: list[Any]) -> BaseException
         return rest
     if rest is not None:
         raised.append(rest)
-    return BaseExceptionGroup("", raised)
+    return BaseExceptionGroup("", raised) if len(raised) > 1 else raised[0]
 
 
 # ------------------------------------------------------------------ with, match, rest

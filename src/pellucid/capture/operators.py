@@ -63,6 +63,10 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         except Exception as e:
             raise cx.reraise(e) from None
     if ta is TensorVal or tb is TensorVal:
+        if ta is not TensorVal and op in INPLACE:
+            if ta is ListVal and op is operator.iadd:
+                return _list_inplace(cx, op, a, b)
+            op = INPLACE[op][1]
         return tensor_binary(cx, op, a, b)
     if ta is SizeVal or tb is SizeVal:
         r = size_binary(cx, op, a, b)
@@ -141,8 +145,6 @@ def tensor_binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             if fn is not None:
                 return expand(cx, "method", names[1], fn, [b, a], {}, names[1], cx.fixed(op))
     if fn is None:
-        if op in INPLACE and type(a) is not TensorVal:
-            return tensor_binary(cx, INPLACE[op][1], a, b)
         cx.missing(f"operator.{op.__name__}")
         raise Broken("PB105", f"operator {op.__name__} has no entry in the operator catalogue", cx.fixed(op), [a, b])
     return expand(cx, "function", op, fn, [a, b], {}, op.__name__, cx.fixed(op))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import sys
 import types
 from typing import Any
 
@@ -13,27 +12,21 @@ _HERE = f"{__package__}."
 _frames: dict[tuple[int, int], tuple[Any, Any, types.FrameType]] = {}
 
 
-def _template() -> types.FunctionType:
-    getframe = sys._getframe
-
-    def body() -> types.FrameType:
-        return getframe()
-
-    return body  # type: ignore[return-value]
+def _template() -> Any:
+    yield
 
 
-_BODY = _template()
 _NOP = bytes([dis.opmap["NOP"], 0])
 
 
 def native_frame(code: types.CodeType, globals: dict[str, Any]) -> types.FrameType:
-    """A frame object that has the code's file, names, positions and globals. It is the frame of a function whose body
-    only returns its own frame, filled up so that the code's table of positions fits."""
+    """A frame object that has the code's file, names, positions and globals. It is the frame of a generator that never
+    begins (so that it keeps no caller alive), filled up so that the code's table of positions fits."""
     key = (id(code), id(globals))
     found = _frames.get(key)
     if found is not None:
         return found[2]
-    t = _BODY.__code__
+    t = _template.__code__
     units = (len(code.co_code) - len(t.co_code)) // 2
     body, positions = t.co_code + _NOP * max(units, 0), code.co_linetable
     while units < 0:        # entries without a position for the rest of a body longer than the code, 8 units each
@@ -42,7 +35,7 @@ def native_frame(code: types.CodeType, globals: dict[str, Any]) -> types.FrameTy
         units += n
     c = t.replace(co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_code=body,
                   co_firstlineno=code.co_firstlineno, co_linetable=positions)
-    frame = types.FunctionType(c, globals, None, None, _BODY.__closure__)()
+    frame = types.FunctionType(c, globals)().gi_frame
     _frames[key] = (code, globals, frame)
     return frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..executor import AGAIN, LOOP, SENDING, Machine, deliver, link, return_value, yield_value
-from ..frames import EXHAUSTED, Frame, Generator
+from ..frames import EXHAUSTED, Finished, Frame, Generator
 
 
 def JUMP(m: Machine, f: Frame, target: int) -> None:
@@ -92,20 +92,14 @@ def SEND(m: Machine, f: Frame, target: int) -> Frame | None:
 def RETURN_GENERATOR(m: Machine, f: Frame, arg: Any) -> Frame:
     """The call returns a generator that owns this frame."""
     generator = Generator(f)
-    generator.value = m.domain.generator(f, generator)
+    value = m.domain.generator(f, generator)
     below, then = f.back, f.then
     if below is None:
         f.generator = generator
-        return return_created(generator)
-    went_on = deliver(m, below, then, generator.value)
+        raise Finished("return", value)
+    went_on = deliver(m, below, then, value)
     f.generator, f.back, f.then = generator, None, None
     return went_on
-
-
-def return_created(generator: Generator) -> Frame:
-    from ..frames import Finished
-
-    raise Finished("return", generator.value)
 
 
 def YIELD_VALUE(m: Machine, f: Frame, arg: Any) -> Frame:
