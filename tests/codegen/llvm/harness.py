@@ -10,8 +10,22 @@ import torch
 
 from pellucid.codegen.llvm import LlvmTarget, parallel_axes
 from pellucid.codegen.llvm.jit import Loaded, load
-from pellucid.ir.types import (Accumulator, Axis, Buffer, Expr, Fold, For, Index, Kernel, Literal, Load, Stmt, Var, View,
-                               Write)
+from pellucid.ir.types import (
+    Accumulator,
+    Axis,
+    Buffer,
+    Expr,
+    Fold,
+    For,
+    Index,
+    Kernel,
+    Literal,
+    Load,
+    Stmt,
+    Var,
+    View,
+    Write,
+)
 from pellucid.shapes.dim import Dim, Size
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)

@@ -136,7 +136,7 @@ def _libraries() -> tuple[Any, ...]:
     return tuple(found)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def resolve(name: str) -> int | None:
     """The address of a function in this process, or None."""
     for library in _libraries():

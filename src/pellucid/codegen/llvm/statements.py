@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
+
 from ...ir.types import Axis, Fold, For, Let, Running, Stmt, Write
 from . import cost, fold
 from .expr import cast, value
@@ -206,10 +208,12 @@ def _if(f: Function, condition: str, carried: Carried, before: list[str], emit: 
 
 
 def running(f: Function, s: Running) -> None:
-    """A prefix loop: the running value is carried from point to point."""
+    """A prefix loop: the running value is carried from point to point, sums and products of float32 in float64."""
     n = f.size(s.axis.size)
-    dtype = s.var.dtype
-    combiner = fold.combiner(s.combiner, dtype)
+    c = fold.combiner(s.combiner, s.var.dtype)
+    dtype = torch.float64 if c.wide else c.dtype
+    if c.wide:
+        c = fold.combiner(s.combiner, dtype)
     lanes = f.lanes
 
     def emit() -> None:
@@ -217,16 +221,14 @@ def running(f: Function, s: Running) -> None:
 
         def body(i: V, names: list[str]) -> list[str]:
             in_axis(f, s.axis, i)
-            old = V(names[0], dtype, lanes, f.depth)
             v = cast(f, value(f, s.value), dtype)
             v = V(f.splat(v, lanes), dtype, lanes, f.depth)
-            new = combine_values(f, s.combiner, old, v)
-            f.vars[s.var.id] = new
+            new = combine_values(f, s.combiner, V(names[0], dtype, lanes, f.depth), v)
+            f.vars[s.var.id] = cast(f, new, s.var.dtype)
             block(f, s.body)
             return [new.name]
 
-        t = vec(combiner.types[0], lanes)
-        counted(f, f.const(0), n, 1, [(t, combiner.neutral(lanes)[0])], body)
+        counted(f, f.const(0), n, 1, [(vec(c.types[0], lanes), c.neutral(lanes)[0])], body)
         f.pop()
 
     guarded(f, f.const(0), n, emit)
