@@ -171,9 +171,9 @@ def evaluate_guard(g: Guard, graph: Graph, scope: Scope) -> Outcome:
         if g.source is None:
             raise ValueError(f"guard of kind {g.kind!r} has no source")
         value = load(g.source, scope)
-        if g.kind == "same":
+        if g.kind in ("same", "distinct"):
             other = load(g.expected, scope)
-            return Outcome(g, value is other, other, value)
+            return Outcome(g, (value is other) is (g.kind == "same"), other, value)
         ok = CHECKS[g.kind](value, g.expected)
         show = ACTUAL.get(g.kind)
         return Outcome(g, ok, g.expected, show(value) if show else value)

@@ -60,8 +60,8 @@ def condition(g: Guard, graph: Graph | None = None) -> str:
     if g.kind == "overlap":
         inputs = [name(graph.inputs[i].source) if graph else f"input {i}" for i in e]
         return f"no common memory among {', '.join(inputs)}"
-    if g.kind == "same":
-        return f"{n} is the same object as {name(e)}"
+    if g.kind in ("same", "distinct"):
+        return f"{n} is {'the same object as' if g.kind == 'same' else 'another object than'} {name(e)}"
     if g.kind == "global":
         return "global state is as at capture"
     words = {"type": "is exactly of class", "is": "is", "equal": "==", "len": "has length", "keys": "has the keys",

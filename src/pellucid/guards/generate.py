@@ -84,7 +84,7 @@ def _uses(guards: Sequence[Guard], graph: Graph) -> Counter[Source]:
     for g in guards:
         if g.source is not None:
             visit(g.source)
-        if g.kind == "same":
+        if g.kind in ("same", "distinct"):
             visit(g.expected)
     for d in graph.symbols:
         visit(graph.inputs[d.input].source)
@@ -156,8 +156,9 @@ def _overlap(c: CheckText, g: Guard) -> None:
 
 
 def _same(c: CheckText, g: Guard) -> None:
-    """The object at `source` is the one at the source that was read first."""
-    c.require(f"{c.load(g.source)} is {c.load(g.expected)}")  # type: ignore[arg-type]
+    """The object at `source` is the one at another source, or is not."""
+    word = "is" if g.kind == "same" else "is not"
+    c.require(f"{c.load(g.source)} {word} {c.load(g.expected)}")  # type: ignore[arg-type]
 
 
 def _keys(c: CheckText, g: Guard) -> None:
@@ -187,6 +188,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "overlap": _overlap,
     "global": lambda c, g: c.require(f"current() is {c.scope.hold(g.expected)}"),
     "same": _same,
+    "distinct": _same,
     "python": _simple("{e}({v})", literal=False),
 }
 """Guard kind -> writes its condition ("version" guards are checked together, by guards.classes)."""

@@ -57,7 +57,7 @@ class Guard:
     kind        expected
     tensor      guards.types.TensorGuard
     type        a class: type(v) is it
-    same        another source: v is the object found there
+    same        another source: v is the object found there; distinct: v is another object
     is          an object: v is it (None, True, singletons, classes, functions compared by identity)
     equal       a constant: type and value equal (floats by bits, so that 0.0, -0.0 and nan differ)
     int         the pair (sym name, (lo, hi)): an integer that is symbolic in the graph

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capture import capture
-from ..capture.frames import Stop
+from ..capture.frames import Frame, Stop
 from ..capture.native_ops import CannotContinue
+from ..capture.segment import finish
 from ..capture.state import CaptureOptions
 from ..capture.symbolic import CaptureRaised
 from ..capture.types import Segment
@@ -43,8 +44,31 @@ def _declining(capture: Callable[..., Segment], *args: Any) -> Segment:
 
 def capture_call(target: Target, slots: Sequence[Any], dynamic: Policy, budget: int) -> Segment:
     """Capture a call of the target with the bound values `slots`, up to its return or first break."""
-    return _declining(capture.capture_call, target.callee, dict(zip(target.params, slots)),
-                      CaptureOptions(dynamic, budget))
+    return _declining(_capture_call, target, slots, CaptureOptions(dynamic, budget))
+
+
+def _capture_call(target: Target, slots: Sequence[Any], options: CaptureOptions) -> Segment:
+    cx, domain, machine = capture.new_capture(options)
+    callee = target.callee
+    root = cx.wrap(callee, Source("const", None, target.name, callee))
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, kind, value in zip(target.params, target.kinds, slots):
+        source = Source("arg", None, name)
+        if kind == "varargs":
+            cx.guard("len", source, len(value), "*args")
+            args += [cx.wrap(x, Source("item", source, i)) for i, x in enumerate(value)]
+        elif kind == "varkw":
+            cx.guard("keys", source, tuple(value), "**kwargs")
+            kwargs.update({k: cx.wrap(x, Source("item", source, k)) for k, x in value.items()})
+        elif kind == "keyword":
+            kwargs[name] = cx.wrap(value, source)
+        else:
+            args.append(cx.wrap(value, source))
+    top = capture._root_frame(domain, root, args, kwargs)
+    if not isinstance(top, Frame):
+        raise Refused(f"{target.name} has no Python code to capture")
+    return finish(cx, domain, machine, machine.run(top))
 
 
 def capture_continuation(resume: Resume, slots: Sequence[Any], dynamic: Policy, budget: int) -> Segment:

@@ -25,6 +25,7 @@ MISSING: Any = _Missing()
 class Target:
     """callee    what is captured: a Python function, or a bound method of one
     params       the parameters that a call binds, in order (a method's without its receiver)
+    kinds        of each: positional, keyword (only by name), varargs (a tuple) or varkw (a dict)
     bind         (*args, **kwargs) -> the values of `params`, as a tuple; TypeError where Python would raise it
     call         calls the original natively with the call's own arguments
     name         for people
@@ -32,6 +33,7 @@ class Target:
 
     callee: types.FunctionType | types.MethodType
     params: tuple[str, ...]
+    kinds: tuple[str, ...]
     bind: Callable[..., tuple[Any, ...]]
     call: Callable[..., Any]
     name: str
@@ -56,7 +58,7 @@ def target(fn: Callable[..., Any]) -> Target:
 
 def _target(callee: types.FunctionType | types.MethodType, call: Callable[..., Any]) -> Target:
     name = getattr(call, "__qualname__", None) or type(call).__qualname__
-    return Target(callee, parameters(callee), binder(callee), call, name)
+    return Target(callee, parameters(callee), kinds_of(callee), binder(callee), call, name)
 
 
 def parameters(callee: types.FunctionType | types.MethodType) -> tuple[str, ...]:
@@ -65,6 +67,14 @@ def parameters(callee: types.FunctionType | types.MethodType) -> tuple[str, ...]
     code = callee.__code__
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKW)
     return code.co_varnames[int(isinstance(callee, types.MethodType) and code.co_argcount > 0):count]
+
+
+def kinds_of(callee: types.FunctionType | types.MethodType) -> tuple[str, ...]:
+    """The kind of each of `parameters(callee)`."""
+    code = callee.__code__
+    first = int(isinstance(callee, types.MethodType) and code.co_argcount > 0)
+    return ("positional",) * (code.co_argcount - first) + ("keyword",) * code.co_kwonlyargcount + \
+        ("varargs",) * bool(code.co_flags & _VARARGS) + ("varkw",) * bool(code.co_flags & _VARKW)
 
 
 def binder(callee: types.FunctionType | types.MethodType) -> Callable[..., tuple[Any, ...]]:
