@@ -67,7 +67,8 @@ def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None
 
         unit = timed("codegen", LlvmTarget().compile, kernels_of(plan))
         loaded = timed("link", load, unit)
-        native = timed("runner", _native().prepare, plan, loaded.addresses)
+        native = timed("runner", functools.partial(_native().prepare, inputs=len(graph.inputs)), plan,
+                       loaded.addresses)
         native.held += (loaded,)
         run = _native().function(native)
     else:

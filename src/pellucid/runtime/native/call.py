@@ -47,17 +47,20 @@ class Signature:
         return Signature(tuple(names), 0, n, (True,) * n, filled)
 
     @staticmethod
-    def of(function: Any, receiver: Any = REQUIRED) -> "Signature":
-        """The signature of a Python function, with its first parameter fixed to `receiver` if one is given.
+    def of(callee: Any, receiver: Any = REQUIRED) -> "Signature":
+        """The signature of a Python function, or of a bound method: its function's without the first parameter.
 
-        Raises ValueError where the receiver would have to go to *args.
+        receiver: keep a function's first parameter, which is this object in every call. Raises ValueError where a
+        receiver would have to go to *args.
         """
+        function = getattr(callee, "__func__", callee)
         code = function.__code__
         count, kwonly = code.co_argcount, code.co_kwonlyargcount
         varargs, varkw = bool(code.co_flags & 4), bool(code.co_flags & 8)
         total = count + kwonly + varargs + varkw
         first = 0 if receiver is REQUIRED else 1
-        if first > count:
+        dropped = int(function is not callee)
+        if first > count or dropped > count:
             raise ValueError(f"{function.__qualname__} takes its receiver in *args")
         defaults: list[Any] = [REQUIRED] * total
         for k, v in enumerate(reversed(function.__defaults__ or ())):
@@ -65,8 +68,9 @@ class Signature:
         for i in range(count, count + kwonly):
             defaults[i] = (function.__kwdefaults__ or {}).get(code.co_varnames[i], REQUIRED)
         keywords = [max(code.co_posonlyargcount, first) <= i < count + kwonly for i in range(total)]
-        return Signature(code.co_varnames[:total], first, count, tuple(keywords), tuple(defaults),
-                         count + kwonly if varargs else None, total - 1 if varkw else None, receiver)
+        return Signature(code.co_varnames[dropped:total], first, count - dropped, tuple(keywords[dropped:]),
+                         tuple(defaults[dropped:]), count + kwonly - dropped if varargs else None,
+                         total - 1 - dropped if varkw else None, receiver)
 
 
 @dataclass(slots=True)
@@ -163,29 +167,36 @@ class NativeCallable:
     """
 
     def __init__(self, signature: Signature, slow: Callable[..., Any], name: str = "compiled"):
-        self.signature = signature
         self.slow = slow
         self.entries: tuple[EntryTable, ...] = ()
-        s, n = signature, len(signature.names)
+        self._call = (ctypes.c_int64 * (R.CALL.size // 8))()
+        self._self = jit.Self.of(ctypes.addressof(self._call), self._call, [slow, program(), None, None])
+        self.change_signature(signature)
+        self.function = jit.builtin(name, program().address["call_compiled"], self._self,
+                                    jit.METH_FASTCALL | jit.METH_KEYWORDS)
+
+    def change_signature(self, signature: Signature) -> None:
+        """Bind arguments by another signature from now on; there are no entries then."""
+        self.publish((), len(signature.names))
+        self.signature = s = signature
+        n = len(s.names)
         names = (ctypes.c_int64 * max(n, 1))(*(id(x) if k else 0 for x, k in zip(s.names, s.keywords)))
         defaults = (ctypes.c_int64 * max(n, 1))(*(0 if d is REQUIRED else id(d) for d in s.defaults))
         words = R.CALL.words(params=n, first=s.first, limit=s.limit, names=ctypes.addressof(names),
                              defaults=ctypes.addressof(defaults), varargs=-1 if s.varargs is None else s.varargs,
                              varkw=-1 if s.varkw is None else s.varkw,
-                             receiver=0 if s.receiver is REQUIRED else id(s.receiver), slow=id(slow))
-        self._call = (ctypes.c_int64 * len(words))(*words)
-        self._self = jit.Self.of(ctypes.addressof(self._call), (self._call, names, defaults), [signature, slow, program()])
-        self._self.held.append(None)
-        self.publish(())
-        self.function = jit.builtin(name, program().address["call_compiled"], self._self,
-                                    jit.METH_FASTCALL | jit.METH_KEYWORDS)
+                             receiver=0 if s.receiver is REQUIRED else id(s.receiver), slow=id(self.slow))
+        kept = R.CALL.snapshot // 8
+        self._self.held[3] = (signature, names, defaults, self._self.held[3])
+        self._call[:kept] = words[:kept]
+        self._self.held[3] = self._self.held[3][:3]
 
-    def publish(self, entries: Sequence[EntryTable]) -> None:
+    def publish(self, entries: Sequence[EntryTable], params: int | None = None) -> None:
         """Use these entries from the next call on, first one first."""
         entries = tuple(entries)
         addresses = [e.place() for e in entries]
         plans = [e.plan for e in entries if e.plan is not None]
-        n = len(self.signature.names)
+        n = len(self.signature.names) if params is None else params
         registers = max([n, *(e.registers for e in entries)])
         inputs = max([0, *(len(e.inputs) for e in entries)])
         outputs = max([0, *(p.field("outputs") for p in plans)])
@@ -202,7 +213,7 @@ class NativeCallable:
         owner.append(snapshot)
         self.entries = entries
         self._call[R.CALL.snapshot // 8] = ctypes.addressof(snapshot)
-        self._self.held[-1] = owner
+        self._self.held[2] = owner
 
     @property
     def counts(self) -> tuple[int, int]:

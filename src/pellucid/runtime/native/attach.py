@@ -1,0 +1,292 @@
+"""The native fast path of a compiled callable: entries that fit are run by one built-in, all else by Compiled.call.
+
+An entry is translated at the first call after the one that made it (from the values of that call), and again when
+state that it polls has changed but its guards hold: what changes often is then loaded in each call instead of pinned.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...capture.types import Branch, Break, Build, FromConst, FromGraph, FromSource, Recipe, Return
+from ...guards import globalkey
+from ...guards.generate import check as make_check
+from ...guards.generate import compile_text
+from ...guards.sources import Scope, load
+from ...guards.types import Source
+from ...torchdoor.symbols import Unavailable
+from ..compiled import Compiled, may_change_state
+from ..segment_code import _Text
+from ..table import Table
+from ..traceback import users_only
+from ..types import Entry
+from . import records as R
+from .call import REQUIRED, EntryTable, NativeCallable, Signature
+from .jit import Self
+from .runner import NativePlan
+from .state import Watch, state_words_for_function
+from .translate import NotNative, Translator, translate
+
+MOST_MISSES = 8
+"""An entry whose polled state keeps changing is left to Python after this many translations with few hits between."""
+FEW_HITS = 16
+
+
+class NativeEntry:
+    """What is kept for one Entry: its table, and why it has none."""
+
+    __slots__ = ("entry", "table", "words", "native", "pinned", "live", "made", "hits", "why", "counted", "__weakref__")
+
+    def __init__(self, entry: Entry, table: Table):
+        self.entry, self.table, self.words = entry, table, table.words
+        self.native: EntryTable | None = None
+        self.pinned: dict[Source, Any] = {}
+        self.live: frozenset[Source] = frozenset()
+        self.made = 0
+        self.hits = 0
+        self.counted = 0
+        self.why: str | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it should be translated (again) when its guards hold in a call."""
+        return self.why is None and (self.native is None or self.native.stale)
+
+    def sync(self) -> None:
+        """Add the native hits since the last time to the entry's own."""
+        if self.native is not None:
+            new = self.hits + self.native.hits
+            self.entry.hits += new - self.counted
+            self.counted = new
+
+
+class Fast:
+    """`function` is what users call. slow: the whole call in Python (Compiled.call unless told otherwise). watch: adds
+    state that must be unchanged for every entry (a module's hooks)."""
+
+    def __init__(self, compiled: Compiled, slow: Callable[..., Any] | None = None,
+                 watch: Callable[[Watch], None] | None = None):
+        self.compiled = weakref.ref(compiled)
+        self.call = slow if slow is not None else compiled.call
+        self.watch = watch
+        self.entries: list[NativeEntry] = []
+        self.target: Any = compiled.target
+        self.native = NativeCallable(_signature(compiled), self.slow, compiled.target.name)
+        self.function = self.native.function
+        compiled.on_publish.append(self.published)
+        compiled.on_clear.append(self.cleared)
+
+    # ---------------------------------------------------------------- hooks
+    def published(self, compiled: Compiled, table: Table, entry: Entry) -> None:
+        if table.resume is not None or table.words is None:
+            return
+        made = NativeEntry(entry, table)
+        made.why = _impossible(entry)
+        entry.native = made
+        self.entries.insert(0, made)
+
+    def cleared(self, compiled: Compiled) -> None:
+        self.entries = []
+        self.native.publish(())
+
+    def sync(self) -> None:
+        for e in self.entries:
+            e.sync()
+
+    # ---------------------------------------------------------------- the slow way
+    def slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        if any(e.waiting for e in self.entries):
+            self._translate_one(args, kwargs)
+        return self.call(*args, **kwargs)
+
+    def _translate_one(self, args: Any, kwargs: Any) -> None:
+        """Translate the first waiting entry whose guards hold for this call."""
+        compiled = self.compiled()
+        if compiled is None:
+            return
+        if compiled.target is not self.target:
+            self.target = compiled.target
+            self.native.change_signature(_signature(compiled))
+        try:
+            slots = compiled.bind(*args, **kwargs)
+        except TypeError:
+            return
+        words = globalkey.words()
+        for e in self.entries:
+            if e.waiting and e.words == words and e.entry.check(*slots):
+                self._translate(compiled, e, slots)
+                ready = [x.native for x in self.entries if x.native is not None and x.why is None]
+                self.native.publish(ready)
+                return
+
+    def _translate(self, compiled: Compiled, e: NativeEntry, slots: Sequence[Any]) -> None:
+        scope = e.table.scope(slots)
+        if e.native is not None:
+            e.sync()
+            few = e.native.hits < FEW_HITS
+            e.hits += e.native.hits
+            e.made = e.made + 1 if few else 0
+            e.live |= _changed(e.pinned, scope)
+            e.native = None
+            if e.made > MOST_MISSES:
+                e.why = "state that it reads changes in each call"
+                return
+        try:
+            e.native, e.pinned = self._table(compiled, e, scope)
+        except (NotNative, Unavailable) as why:
+            e.why = str(why)
+
+    def _table(self, compiled: Compiled, e: NativeEntry, scope: Scope) -> tuple[EntryTable, dict[Source, Any]]:
+        entry, signature = e.entry, self.native.signature
+        graph = entry.segment.graph
+        made = translate(entry.guards, signature, graph, scope, _plan(entry), e.live)
+        table = made.table
+        if made.python:
+            rest = make_check([g for g, _ in made.python], graph, entry.params, f"rest of the check of #{entry.number}")
+            table.python_check = lambda args: rest(*args)
+        fn: Any = getattr(compiled.target.callee, "__func__", compiled.target.callee)
+        if any(d is not REQUIRED for d in signature.defaults):
+            state_words_for_function(table.watch, fn, "defaults", "kwdefaults")
+        if self.watch is not None:
+            self.watch(table.watch)
+        translator = Translator(signature, graph, scope)
+        translator.table, translator.watch, translator.pinned = table, table.watch, made.pinned
+        table.result = result_of(compiled, e, translator)
+        return table, made.pinned
+
+
+def _signature(compiled: Compiled) -> Signature:
+    return Signature.of(compiled.target.callee)
+
+
+def _plan(entry: Entry) -> NativePlan | None:
+    """The plan that the entry's generated function calls; None where its graph does nothing."""
+    run = entry.run.__globals__.get("graph")
+    me = getattr(run, "__self__", None)
+    return me.data if type(me) is Self and isinstance(me.data, NativePlan) else None
+
+
+def _impossible(entry: Entry) -> str | None:
+    """Why an entry can never run natively."""
+    if "graph" in entry.run.__globals__ and _plan(entry) is None:
+        return f"its graph runs by {entry.code.backend}"
+    return None
+
+
+def _changed(pinned: dict[Source, Any], scope: Scope) -> frozenset[Source]:
+    """Pinned sources that are another object now."""
+    out = []
+    for source, value in pinned.items():
+        try:
+            if source.base is not None and load(source, scope) is not value:
+                out.append(source)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+            continue
+    return frozenset(out)
+
+
+# ------------------------------------------------------------------ results
+def result_of(compiled: Compiled, e: NativeEntry, t: Translator) -> tuple[Any, ...]:
+    """EntryTable.result: natively where the segment returns containers of outputs, arguments and constants; else by a
+    generated function of (outputs, arguments)."""
+    segment = e.entry.segment
+    if isinstance(segment.exit, Return) and not segment.effects and not segment.shared:
+        value = segment.exit.value
+        if isinstance(value, FromGraph) and len(segment.graph.outputs) == 1 and t.table.plan is not None:
+            return ("output",)
+        if isinstance(value, FromConst) and value.value is None:
+            return ("none",)
+        words: list[int] = []
+        depth = _recipe(value, t, words, 0)
+        if depth is not None:
+            return "recipe", words, depth
+    return "finish", finish_function(compiled, e)
+
+
+def _recipe(r: Recipe, t: Translator, words: list[int], at: int) -> int | None:
+    """Append BUILD words for the value at stack depth `at`; the greatest depth, or None where Python must do it."""
+    if isinstance(r, FromGraph):
+        words += [R.PUSH_OUTPUT, r.index]
+        return at + 1
+    if isinstance(r, FromConst):
+        words += [R.PUSH_CONSTANT, t.hold(r.value)]
+        return at + 1
+    if isinstance(r, FromSource):
+        if r.source.kind == "arg" and r.source.base is None:
+            words += [R.PUSH_REGISTER, t.signature.names.index(r.source.key)]
+            return at + 1
+        try:
+            if not t.is_state(r.source) or t.is_live(r.source):
+                return None
+            words += [R.PUSH_CONSTANT, t.hold(t.pin(r.source))]
+        except (NotNative, Unavailable):
+            return None
+        return at + 1
+    if isinstance(r, Build) and r.detail is None and r.kind in ("tuple", "list", "dict"):
+        deepest = at + 1
+        for k, part in enumerate(r.parts):
+            deep = _recipe(part, t, words, at + k)
+            if deep is None:
+                return None
+            deepest = max(deepest, deep)
+        n = len(r.parts)
+        op = {"tuple": R.MAKE_TUPLE, "list": R.MAKE_LIST, "dict": R.MAKE_DICT}[r.kind]
+        words += [op, n // 2 if r.kind == "dict" else n]
+        return deepest
+    return None
+
+
+def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:
+    """What is left of the segment after its graph ran: effects, the value, or the break and all that follows it."""
+    segment, params = e.entry.segment, e.entry.params
+    t = _Text(segment, params, None)
+    t.graph()
+    if segment.graph.outputs:
+        t.add("".join(f"o{i}, " for i in range(len(segment.graph.outputs))) + "= outputs")
+    t.shared()
+    exit = segment.exit
+    if isinstance(exit, Return):
+        t.exit_return(exit)
+    else:
+        recheck = may_change_state(segment)
+        words = None if recheck else e.words
+
+        def table_of(point: Any) -> Table:
+            return compiled.continuation(point, words)
+
+        with compiled.lock:
+            if isinstance(exit, Break):
+                t.exit_break(exit, table_of, recheck)
+            else:
+                assert isinstance(exit, Branch)
+                t.exit_branch(exit, table_of, recheck)
+    names = "".join(f"p{i}, " for i in range(len(params)))
+    head = f"    {names}= arguments\n" if params else ""
+    body = "".join(f"    {line}\n" for line in t.lines)
+    source = f"def finish(outputs, arguments):\n{head}{body}"
+    made = compile_text(source, {**t.globals, **t.scope.held}, "finish", f"end of {compiled.target.name} #{e.entry.number}")
+    if e.entry.final:
+        return made
+    owner = weakref.ref(compiled)
+
+    def go_on(outputs: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+        me = owner()
+        assert me is not None
+        try:
+            table, slots = made(outputs, arguments)
+            return me.drive(table, slots, (), {})
+        except BaseException as error:
+            error.__traceback__ = users_only(error.__traceback__)
+            raise
+    return go_on
+
+
+def attach(compiled: Compiled, slow: Callable[..., Any] | None = None,
+           watch: Callable[[Watch], None] | None = None) -> Fast | None:
+    """The native fast path for `compiled`, or None where native code is unavailable or its signature does not allow it."""
+    try:
+        return Fast(compiled, slow, watch)
+    except (Unavailable, ValueError):
+        return None
