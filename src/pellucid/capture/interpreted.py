@@ -7,7 +7,7 @@ from typing import Any
 
 from . import native
 from .domain import Domain
-from .executor import Machine, Returned, Yielded, resume, throw
+from .executor import Machine, Returned, Yielded, handled, resume, throw
 from .frames import UNBOUND, Frame, Generator
 
 GLOBALS = globals()
@@ -54,8 +54,8 @@ class InterpretedGenerator:
             raise ValueError("generator already executing")
         m = Machine(self.domain)
         f, raising = throw(m, None, self.record, exc, None)
-        if raising is not None and f.handled is not None and raising.__context__ is None:
-            native.set_context(raising, f.handled)
+        if raising is not None and raising.__context__ is None and (cur := handled(f)) is not None:
+            native.set_context(raising, cur)
         return self._outcome(m, f, raising)
 
     def _outcome(self, m: Machine, f: Frame, raising: Any) -> Any:
