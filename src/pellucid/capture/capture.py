@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..bytecode.decode import decode
 from ..guards import globalkey
 from ..guards.types import Source
-from .executor import Machine
-from .frames import Frame, Stop
+from ..shapes.dim import Size
+from .executor import Machine, program
+from .frames import UNBOUND, Frame, Then
 from .segment import finish
 from .state import Capture, CaptureOptions
 from .symbolic import CaptureRaised, Symbolic
-from .types import Segment
+from .types import Build, FrameState, FromConst, FromSource, Recipe, Segment
 from .values.base import Broken, Invoke, Value
 from .values.constant import Const
-from .values.mapping import DictVal
-from .values.sequence import TupleVal
+from .values.function import MethodVal, SuperVal
+from .values.globals_ import globals_dict
+from .values.iterator import EnumerateIter, RangeIter, SequenceIter, ZipIter
+from .values.klass import ClassVal
+from .values.sequence import RangeVal, SliceVal, TupleVal
+from .values.size import SizeVal
 
 
 def new_capture(options: CaptureOptions | None) -> tuple[Capture, Symbolic, Machine]:
@@ -81,4 +85,133 @@ def _root_frame(domain: Symbolic, root: Value, args: list[Value], kwargs: dict[s
     return r
 
 
-__all__ = ["CaptureOptions", "CaptureRaised", "Const", "DictVal", "Stop", "TupleVal", "capture_call", "decode"]
+# ------------------------------------------------------------------ from the middle
+class Rebuilt:
+    """Values for the recipes of a continuation's frames: constants, slots, and what is taken apart into these."""
+
+    def __init__(self, cx: Capture, domain: Symbolic, slots: Sequence[Any]):
+        self.cx, self.domain, self.slots = cx, domain, slots
+        self.values: dict[int, Value] = {}
+
+    def slot(self, n: int) -> Value:
+        v = self.values.get(n)
+        if v is None:
+            v = self.values[n] = self.cx.wrap(self.slots[n], Source("slot", None, n))
+        return v
+
+    def value(self, r: Recipe | None) -> Any:
+        if r is None:
+            return UNBOUND
+        t = type(r)
+        if t is FromSource:
+            source = r.source
+            return self.slot(source.key) if source.kind == "slot" else self.cx.fixed(source.obj, str(source.key))
+        if t is FromConst:
+            return self.constant(r.value)
+        assert t is Build, r
+        return self.built(r)
+
+    def constant(self, value: Any) -> Value:
+        t = type(value)
+        if value is None or t in (bool, str, int, float, bytes, tuple, frozenset, slice, range):
+            return self.cx.literal(value)
+        return self.cx.fixed(value)
+
+    def built(self, r: Build) -> Value:
+        kind, cx = r.kind, self.cx
+        if kind == "iterator" and type(r.detail) is int:
+            start = self.position(r.parts[0])
+            stop = self.value(r.parts[1])
+            return RangeIter(start, stop.dim if type(stop) is SizeVal else stop.constant(cx), r.detail)
+        if kind == "iterator" and r.detail == "enumerate":
+            return EnumerateIter(self.value(r.parts[0]), self.position(r.parts[1]))
+        parts = [self.value(p) for p in r.parts]
+        if kind == "tuple":
+            return TupleVal(parts, r.detail)
+        if kind == "method":
+            return MethodVal(parts[0], parts[1])
+        if kind == "slice":
+            return SliceVal(*parts)
+        if kind == "super":
+            obj = parts[1]
+            return SuperVal(parts[0].constant(cx), obj,
+                            obj.constant(cx) if isinstance(obj, ClassVal) else obj.pytype(cx))
+        if kind == "builtin":
+            bound = parts[0].attr(cx, r.detail)
+            assert isinstance(bound, Value)
+            return bound
+        if kind == "range":
+            a, b, c = [p.dim if type(p) is SizeVal else p.constant(cx) for p in parts]
+            return RangeVal(a, b, c)
+        if kind == "iterator" and r.detail == "sequence":
+            return SequenceIter(parts[0], parts[1].constant(cx))
+        if kind == "iterator" and r.detail == "zip":
+            return ZipIter(parts)
+        raise TypeError(f"a continuation's frame holds a {kind} that is not taken apart")
+
+    def position(self, r: Recipe) -> Size:
+        """The position of an iterator: symbolic, so that a loop comes back to the same entry."""
+        v = self.value(r)
+        if type(v) is SizeVal:
+            return v.dim
+        assert type(v) is Const
+        if v.pending is None or type(v.value) is not int or v.value < 0:
+            return v.constant(self.cx)
+        made = self.cx.symbolic_int(v.value, v.pending)
+        if type(r) is FromSource and r.source.kind == "slot":
+            self.values[r.source.key] = made
+        return made.dim
+
+
+def capture_frames(frames: Sequence[FrameState], slots: Sequence[Any], outcome: str = "value", then: str = "push",
+                   options: CaptureOptions | None = None) -> Segment:
+    """Capture from the middle of a call: `frames` (outermost first) over the example values `slots`.
+
+    outcome "value": the last slot is the native operation's result, and `then` what it does in the innermost frame
+    (see `Break.then`; with "drop" there is no such slot). outcome "exception": the last slot is the exception that the
+    operation raised. outcome "branch": nothing is delivered.
+    """
+    cx, domain, machine = new_capture(options)
+    rebuilt = Rebuilt(cx, domain, slots)
+    f: Frame | None = None
+    for state in frames:
+        g = state.globals_of
+        below, f = f, Frame(state.code, program(state.code), rebuilt.value(state.function),
+                            globals_dict(cx, g, g.get("__name__") or ""), None, [])
+        f.index = state.index
+        f.locals = [rebuilt.value(r) for r in state.locals]
+        f.stack = [rebuilt.value(r) for r in state.stack]
+        f.handled = None if state.handled is None else rebuilt.value(state.handled)
+        f.then = _then(rebuilt, state)
+        f.back = below
+        f.depth = 0 if below is None else below.depth + 1
+    assert f is not None, "frames: a continuation has at least one"
+    domain.frame = f
+    raising = None
+    if outcome == "exception":
+        error = slots[-1]
+        if then == "for_iter" and isinstance(error, StopIteration):
+            cx.guard("type", Source("slot", None, len(slots) - 1), type(error), "end of the loop")
+            f.stack.pop()
+            f.index = f.code.instrs[f.index - 1].arg
+        else:
+            raising = rebuilt.slot(len(slots) - 1)
+            raising.pytype(cx)
+    elif outcome == "value" and then != "drop":
+        f.stack.append(rebuilt.slot(len(slots) - 1))
+        if then == "again":
+            f.index -= 1
+    return finish(cx, domain, machine, machine.run(f, raising))
+
+
+def _then(rebuilt: Rebuilt, state: FrameState) -> Then | None:
+    if state.on_return == "push":
+        return None
+    then: Then | None = None
+    for kind, detail in reversed(state.detail):
+        is_recipe = type(detail) in (FromSource, FromConst, Build)
+        then = Then(kind, rebuilt.value(detail) if is_recipe else detail, then)
+    return then
+
+
+__all__ = ["CaptureOptions", "CaptureRaised", "capture_call", "capture_frames", "new_capture"]

@@ -17,7 +17,9 @@ builtin        self                                      name: a bound method of
 partial        function, args, keywords                  the class
 super          class, self                               None
 iterator       list or tuple, position                   "sequence"
-               start, stop, step                         "range"
+               start, stop                               the step, an int: over a range
+               iterator, count                           "enumerate"
+               iterators                                 "zip"
 instance       attribute values, then contents           (class, attribute names, base) with base None, "dict" (key, value
                                                          alternating), "list", "tuple", "set" or "exception" (its args)
 attr           object                                    name: the value of an attribute (a pure read)
@@ -83,9 +85,13 @@ def make_function(detail: Any, closure: Any, defaults: Any, kwdefaults: Any, ann
     return f
 
 
-def make_iterator(detail: str, *parts: Any) -> Any:
-    if detail == "range":
-        return iter(range(*parts))
+def make_iterator(detail: str | int, *parts: Any) -> Any:
+    if type(detail) is int:
+        return iter(range(*parts, detail))
+    if detail == "enumerate":
+        return enumerate(*parts)
+    if detail == "zip":
+        return zip(*parts)
     items, position = parts
     it = iter(items)
     if position < 0:

@@ -17,7 +17,7 @@ from .symbolic import Symbolic
 from .types import (Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared)
 from .values.base import Broken, Value
 from .values.constant import Const
-from .values.function import CellVal, FunctionVal
+from .values.function import CellVal
 from .values.globals_ import _Owner
 from .values.instance import InstanceVal
 from .values.mapping import ABSENT, DictVal, key_value
@@ -301,14 +301,12 @@ def frame_state(cx: Capture, recipes: Recipes, f: Frame) -> FrameState:
         return None if v is UNBOUND else recipes.of(v)
 
     live = live_slots(f.code, f.index)
-    fn = f.function
-    function = recipes.of(fn) if isinstance(fn, FunctionVal) else None
     if f.generator is not None:
         raise Broken("PB108", f"a break inside the generator {f.code.qualname}")
     local = tuple([slot(v) if i in live else None for i, v in enumerate(f.locals)])
     stack = tuple([slot(v) for v in f.stack])
     handled = recipes.of(f.handled) if f.handled is not None else None
-    return FrameState(f.code, function, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then))
+    return FrameState(f.code, None, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then))
 
 
 def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:
@@ -323,4 +321,4 @@ def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:
     return "then", tuple(chain)
 
 
-__all__ = ["FunctionVal", "Recipes", "SequenceVal", "finish"]
+__all__ = ["Recipes", "SequenceVal", "finish"]

@@ -10,12 +10,15 @@ import torch
 
 from ..events.types import Cause, UserStack
 from ..graph.build import GraphBuilder
+from ..graph.types import SymbolDef
 from ..guards.types import Guard, Source
+from ..shapes.dim import symbols
 from ..shapes.env import ShapeEnv
 from .classes import ClassInfo
 from .types import Recipe
 from .values.base import Raised, Value
 from .values.constant import NONE, Const
+from .values.size import SizeVal
 from .wrap import wrapper_of
 
 _IMMEDIATE = frozenset((int, str, bool, float, type(None), complex, bytes))
@@ -62,6 +65,8 @@ class Capture:
         """Keys of guards that are made at most once."""
         self.wrappers: dict[type, Any] = {}
         self.uses_grad = False
+        self.symbolic: dict[Source, SizeVal] = {}
+        """Integers from outside that are symbols."""
         self.signatures: dict[Any, Value] = {}
         self.missing_ops: dict[str, None] = {}
         """Torch callables that the catalogue lacks, by name."""
@@ -107,6 +112,8 @@ class Capture:
         """The value that stands for `obj`, which was found at `source`."""
         t = type(obj)
         if t in _IMMEDIATE:
+            if t is int and self.options.dynamic is not never and obj >= 0 and self.options.dynamic(source, None):
+                return self.symbolic_int(obj, source)
             return Const(obj, source)
         w = self.wrappers.get(t)
         if w is None:
@@ -124,6 +131,17 @@ class Capture:
             self.ids[id(obj)] = v
             self.keep.append(obj)
         return v
+
+    def symbolic_int(self, example: int, source: Source) -> SizeVal:
+        """The integer at `source` as a symbol of 0 or more."""
+        known = self.symbolic.get(source)
+        if known is None:
+            index = self.builder.scalar_input("int", source)
+            dim = self.env.symbol(example, 0)
+            (sym,) = symbols(dim)
+            self.builder.symbols.append(SymbolDef(sym, index, None))
+            known = self.symbolic[source] = SizeVal(dim)
+        return known
 
     def fixed(self, obj: Any, label: str = "") -> Value:
         """The value for a long-lived object that needs no guard, because what led to it is guarded already."""

@@ -710,7 +710,7 @@ def _truth(m: Machine, f: Frame, value: Value, invert: Any, rest: Then | None) -
     t = m.domain.truth(f, value)
     if type(t) is Frame:
         raise Broken("PB112", "truth of an object whose __bool__ is Python code, returned by a special method")
-    return deliver(m, f, rest, TRUE if t is not bool(invert) else FALSE)
+    return deliver(m, f, rest, m.domain.const(f, t is not bool(invert)))
 
 
 RETURNS["instead"] = ReturnRule(_instead)

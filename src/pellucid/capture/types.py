@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 from ..events.types import UserStack
@@ -95,7 +95,8 @@ class FrameState:
     code: Any
     """bytecode.types.Code"""
     function: Recipe | None
-    globals_of: Any
+    globals_of: Any = field(repr=False)
+    """The dictionary of its global variables."""
     index: int
     locals: tuple["Recipe | None", ...]
     stack: tuple["Recipe | None", ...]

@@ -26,8 +26,9 @@ from ..capture.types import (
 )
 from ..guards.types import Source
 
-_STRUCTURE = ("tuple", "method", "slice")
-"""Immutable builds that stay structure of the frames; their parts are slots. Anything else built is one slot."""
+_STRUCTURE = ("tuple", "method", "slice", "range", "iterator", "super", "builtin")
+"""Immutable builds, and iterators that nothing else refers to, that stay structure of the frames; their parts (such as
+an iterator's position) are slots. Anything else built is one slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,21 @@ class Resume:
 
 
 class _Slots:
-    """Numbers distinct recipes; equal recipes of one segment are the same value."""
+    """Numbers distinct recipes; equal recipes of one segment are the same value (constants aside)."""
 
     def __init__(self) -> None:
         self.recipes: list[Recipe] = []
         self.numbers: dict[Any, int] = {}
 
     def number(self, r: Recipe) -> int:
-        try:
-            hash(r)
-            key: Any = r if type(r) is not FromConst else (type(r.value), r)
-        except TypeError:
-            key = id(r)
+        key: Any = r
+        if type(r) is FromConst:      # two numbers are never the same value: they may differ in the next round
+            key = object()
+        else:
+            try:
+                hash(r)
+            except TypeError:
+                key = id(r)
         known = self.numbers.get(key)
         if known is None:
             known = self.numbers[key] = len(self.recipes)
@@ -76,9 +80,9 @@ class _Slots:
             return _constant_key(r.value), r
         if type(r) is FromSource and r.source.kind == "const" and r.source.base is None:
             return ("object", id(r.source.obj)), r
-        if type(r) is Build and r.kind in _STRUCTURE and r.detail is None:
+        if type(r) is Build and r.kind in _STRUCTURE:
             pairs = [self.canonical(p) for p in r.parts]
-            return (r.kind, *(k for k, _ in pairs)), Build(r.kind, tuple(p for _, p in pairs), None)  # type: ignore[misc]
+            return (r.kind, r.detail, *(k for k, _ in pairs)), Build(r.kind, tuple(p for _, p in pairs), r.detail)  # type: ignore[misc]
         n = self.number(r)
         return n, FromSource(Source("slot", None, n))
 

@@ -73,4 +73,5 @@ def _capture_call(target: Target, slots: Sequence[Any], options: CaptureOptions)
 
 def capture_continuation(resume: Resume, slots: Sequence[Any], dynamic: Policy, budget: int) -> Segment:
     """Capture from the middle: the frames of `resume` with `slots`."""
-    raise Refused("no capture from the middle yet")
+    return _declining(capture.capture_frames, resume.frames, slots, resume.outcome, resume.then,
+                      CaptureOptions(dynamic, budget))

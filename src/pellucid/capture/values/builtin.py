@@ -286,11 +286,11 @@ class TensorMethod(Value):
         fn = META_METHODS.get(name)
         if fn is not None:
             return fn(cx, self.self, args, kwargs)
-        if name in METHODS:
-            return call_method(cx, self.self, name, args, kwargs)
         if name in VALUE_METHODS:
             self.self.pytype(cx)
             raise Broken("PB102", f"Tensor.{name}() hands the tensor's value to Python", self, args, kwargs)
+        if name in METHODS:
+            return call_method(cx, self.self, name, args, kwargs)
         raw = getattr(self.self.cls, name, None)  # type: ignore[attr-defined]
         if type(raw) is types.FunctionType and name != "backward":
             return Invoke(cx.fixed(raw), [self.self, *args], kwargs)

@@ -248,6 +248,9 @@ class InstanceVal(Value):
         return Invoke(bound, args, then=then)
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        compiled = self.special(cx, "__pellucid__")
+        if compiled is not MISSING:          # a nested compiled function or module: what it stands for is inlined
+            return cx.fixed(compiled.original).call(cx, args, kwargs)
         if self.info.is_module:
             from .nn import call_module
 

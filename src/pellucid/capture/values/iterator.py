@@ -87,13 +87,13 @@ class RangeIter(IterVal):
         return size_value(start)
 
     def recipe(self, cx: Capture) -> Recipe:
-        return Build("iterator", tuple([cx.recipe(size_value(s)) for s in (self.start, self.stop, self.step)]), "range")
+        return Build("iterator", (cx.recipe(size_value(self.start)), cx.recipe(size_value(self.stop))), self.step)
 
 
 class EnumerateIter(IterVal):
     __slots__ = ("inner", "count")
 
-    def __init__(self, inner: IterVal, count: int):
+    def __init__(self, inner: IterVal, count: Size):
         self.inner, self.count = inner, count
 
     def pytype(self, cx: Capture) -> type:
@@ -103,11 +103,12 @@ class EnumerateIter(IterVal):
         v = self.inner.advance(cx)
         if v is EXHAUSTED:
             return v
-        self.count += 1
-        return TupleVal([Const(self.count - 1), v])
+        count = self.count
+        self.count = count + 1
+        return TupleVal([size_value(count), v])
 
     def recipe(self, cx: Capture) -> Recipe:
-        return Build("call", (cx.recipe(self.inner), FromConst(self.count)), enumerate)
+        return Build("iterator", (cx.recipe(self.inner), cx.recipe(size_value(self.count))), "enumerate")
 
 
 class ZipIter(IterVal):
@@ -129,7 +130,7 @@ class ZipIter(IterVal):
         return TupleVal(out) if self.inner else EXHAUSTED
 
     def recipe(self, cx: Capture) -> Recipe:
-        return Build("call", tuple([cx.recipe(it) for it in self.inner]), zip)
+        return Build("iterator", tuple([cx.recipe(it) for it in self.inner]), "zip")
 
 
 class GeneratorVal(Value):
