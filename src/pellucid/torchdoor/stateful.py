@@ -29,7 +29,7 @@ TORCH_FUNCTION_TESTS = tuple(_get(p) for p in (
     "overrides.has_torch_function", "overrides.has_torch_function_unary", "overrides.has_torch_function_variadic"))
 """Whether some argument overrides torch functions: not so for the tensors that capture accepts."""
 
-COMPILING = tuple(_get(p) for p in ("_dynamo.external_utils.is_compiling", "_utils.is_compiling"))
+COMPILING = tuple(_get(p) for p in ("_utils.is_compiling",))
 
 LOGGING = tuple(_get(p) for p in ("_C._log_api_usage_once",))
 
