@@ -188,7 +188,7 @@ def _over(env: ShapeEnv, out: Shape, shape: Shape, strides: Shape) -> Shape:
 def elementwise(env: ShapeEnv, out: Shape, operands: Sequence[Operand], scalar: bool = False) -> Shape:
     """Strides of a new elementwise output. `scalar`: a Python number takes part as one more (0-d) operand."""
     for shape, strides in operands:
-        if strides != contiguous(shape) and not is_contiguous(env, shape, strides):
+        if strides != contiguous(shape):
             break
     else:
         if not has_zero(env, out):

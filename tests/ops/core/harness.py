@@ -124,6 +124,8 @@ def check_values(op: str, args: Sequence[Any], expected: Any, exact: Any = None,
         ok = ~special
         if not bool(ok.any()):
             continue
+        if x is None:  # eager's own float64 rounding errors are not known
+            ulps = max(ulps, 16.0) if sums else ulps
         scale = ref[ok].abs().clamp_min(torch.finfo(e.dtype).tiny)
         limit = 2 * (e.double()[ok] - ref[ok]).abs() + ulps * EPS[e.dtype] * scale
         if sums:

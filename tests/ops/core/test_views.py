@@ -85,7 +85,10 @@ def test_views_of_symbolic_sizes() -> None:
         b.emit("view", turned, (s[0] * s[1], s[2]))
 
 
-@pytest.mark.parametrize("window", [(slice(None),), (slice(1, 3),), (slice(None), 1), (slice(None), slice(None, None, 2))])
+WINDOWS = [(slice(None),), (slice(1, 3),), (slice(None), 1), (slice(None), slice(None, None, 2))]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
 def test_assign_writes_the_window(window: tuple[Any, ...]) -> None:
     x, y = torch.randn(4, 6), torch.randn(4, 6)
     expected = x.clone()

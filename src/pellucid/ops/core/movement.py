@@ -114,7 +114,12 @@ def pad(builder: GraphBuilder, self: Val, padding: tuple[Size, ...], mode: str, 
             raise WouldRaise(f"pad: padding={tuple(padding)} is too large for size {m.shape[d]} with mode {mode!r}")
         if mode != "constant" and env.decide("==", m.shape[d], 0):
             raise WouldRaise(f"pad: mode {mode!r} needs elements in dimension {d}")
-    strides = suggested(env, m.shape, m.strides, tuple(shape)) if mode != "circular" else None
+    if mode == "constant" and all([type(p) is int and p <= 0 for p in padding]):
+        strides = preserved(env, tuple(shape), m.strides)  # eager clones the part that is left
+    elif mode == "circular":
+        strides = contiguous(tuple(shape))
+    else:
+        strides = suggested(env, m.shape, m.strides, tuple(shape))
     return new(m, shape, strides=strides)
 
 
