@@ -210,3 +210,17 @@ def test_training_steps_match_eager():
             o.step()
     for p, q in zip(net.parameters(), twin.parameters()):
         torch.testing.assert_close(p, q)
+
+
+def test_nested_compiled_modules():
+    net, inner = compiled()
+    log = []
+    net.register_forward_hook(lambda m, args, out: log.append(type(m)) or out * 2)
+    outer = nn.Sequential(inner, nn.ReLU())
+    fast = pellucid.compile(outer, backend="eager", fullgraph=True, options=STRICT)
+    x = torch.randn(2, 3)
+    with torch.no_grad():
+        want = outer(x)
+        torch.testing.assert_close(fast(x), want)
+        torch.testing.assert_close(fast(x), want)
+    assert len(log) == 3

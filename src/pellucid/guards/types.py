@@ -37,17 +37,23 @@ class Source:
     def __post_init__(self) -> None:
         # Sources are long chains and are looked up often: each remembers its hash.
         try:
-            number = hash((self.kind, self.base, self.key))
+            number = hash((self.kind, self.base, self.key, self.held))
         except TypeError:
-            number = hash((self.kind, self.base))
+            number = hash((self.kind, self.base, self.held))
         object.__setattr__(self, "_hash", number)
+
+    @property
+    def held(self) -> int:
+        """Identity of the object that the source starts from (of a function's globals, their dictionary); else 0."""
+        return 0 if self.obj is None else id(getattr(self.obj, "__globals__", self.obj)
+                                             if self.kind in ("global", "globals") else self.obj)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is Source and self._hash == other._hash and self.kind == other.kind
-                                 and self.key == other.key and self.base == other.base)
+                                 and self.key == other.key and self.held == other.held and self.base == other.base)
 
 
 @dataclass(frozen=True, slots=True)

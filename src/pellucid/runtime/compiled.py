@@ -49,6 +49,8 @@ class Compiled:
         self.id = next(_ids)
         self.target, self.options = target, options
         self.bind = target.bind
+        self.original: Any = target.callee
+        """What an enclosing capture inlines in place of a call of this."""
         self.roots: dict[tuple[Any, ...], Table] = {}
         """Global state -> the table of calls under it."""
         self.continuations: dict[tuple[Any, ...], Table] = {}

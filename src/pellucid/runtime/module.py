@@ -80,6 +80,7 @@ def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
     """The compiled module for `module`."""
     cls, state = type(module), module.__dict__
     compiled = Compiled(_target(module), options)
+    compiled.original = module
     class_forward, own_forward = cls.forward, state.get("forward")
 
     def forward_now() -> Compiled:
