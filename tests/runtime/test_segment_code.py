@@ -260,6 +260,6 @@ def test_keys_of_continuations():
     assert key(FromConst(None), a).key != key(None, a).key
     assert key(FromConst(True), a).key != key(FromConst(False), a).key
     assert key(FromConst(1), FromConst(1.0)).slots[:2] == (FromConst(1), FromConst(1.0))
-    assert key(FromConst(1), FromConst(1.0)).key != key(FromConst(1), FromConst(1)).key
+    assert key(FromConst(1), FromConst(1)).key == key(FromConst(1), FromConst(2)).key, "equal numbers may differ next time"
     t = Build("tuple", (a, FromConst("k")))
     assert key(t, None).slots == (a, FromNative()) and key(t, None).key == key(Build("tuple", (b, FromConst("k"))), None).key
