@@ -18,3 +18,8 @@ def run_on_meta(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> An
     whatever torch raises for operands that do not fit."""
     with torch.no_grad():
         return fn(*args, **kwargs)
+
+
+def is_alias_of(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors share their storage; also answers for tensors without data."""
+    return bool(torch._C._is_alias_of(a, b))

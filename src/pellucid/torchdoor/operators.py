@@ -1,4 +1,4 @@
-"""What torch's dispatcher says of an operator: whether it writes, aliases, draws random numbers or needs data for shapes."""
+"""What torch says of an operator: whether it writes, aliases, draws random numbers or needs data for shapes."""
 
 from __future__ import annotations
 

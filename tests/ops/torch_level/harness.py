@@ -125,7 +125,9 @@ def leaves(result: Any) -> list[Any]:
 
 
 def shape_of(result: Any) -> Any:
-    return [shape_of(r) for r in result] if isinstance(result, (tuple, list)) else isinstance(result, (Val, torch.Tensor))
+    if isinstance(result, (tuple, list)):
+        return [shape_of(r) for r in result]
+    return isinstance(result, (Val, torch.Tensor))
 
 
 def check(target: Any, *args: Any, dynamic: bool = False, strides: bool = True, values: bool = True,

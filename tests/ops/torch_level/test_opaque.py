@@ -18,8 +18,11 @@ aten = torch.ops.aten
 
 
 @pytest.mark.parametrize("target, args, kwargs", [
-    (torch.cummax, (X, 1), {}), ("cummin", (X, 0), {}), (torch.kthvalue, (X, 2), {}), (torch.linalg.inv, (SPD,), {}), (torch.digamma, (X.abs(),), {}), ("lgamma", (X.abs(),), {}), (torch.logaddexp, (X, X), {}),
-    (torch.renorm, (X, 2, 0, 1.0), {}), (torch.trapezoid, (X,), {}), (torch.linalg.qr, (X,), {}), (torch.bucketize, (X, torch.tensor([-1.0, 0.0, 1.0])), {}), (torch.searchsorted, (torch.tensor([-1.0, 0.0, 1.0]), X), {"right": True}),
+    (torch.cummax, (X, 1), {}), ("cummin", (X, 0), {}), (torch.kthvalue, (X, 2), {}), (torch.linalg.inv, (SPD,), {}),
+    (torch.digamma, (X.abs(),), {}), ("lgamma", (X.abs(),), {}), (torch.logaddexp, (X, X), {}),
+    (torch.renorm, (X, 2, 0, 1.0), {}), (torch.trapezoid, (X,), {}), (torch.linalg.qr, (X,), {}),
+    (torch.bucketize, (X, torch.tensor([-1.0, 0.0, 1.0])), {}),
+    (torch.searchsorted, (torch.tensor([-1.0, 0.0, 1.0]), X), {"right": True}),
     (aten.cummax.default, (X, 1), {}), (torch.logcumsumexp, (X, 1), {}), (torch.erfc, (X,), {}),
 ])
 def test_without_an_entry(target: object, args: tuple, kwargs: dict) -> None:
@@ -45,7 +48,8 @@ def test_custom_operator_is_marked_as_python() -> None:
 
 
 @pytest.mark.parametrize("target, args", [
-    (aten.bernoulli.default, (X,)), (aten.nonzero.default, (X,)), (aten.resize_.default, (X, (2,))), (aten.unfold_copy.out, (X, 0, 1, 1)),
+    (aten.bernoulli.default, (X,)), (aten.nonzero.default, (X,)), (aten.resize_.default, (X, (2,))),
+    (aten.unfold_copy.out, (X, 0, 1, 1)),
     (aten.set_.source_Tensor, (X, X)), (torch.hann_window, (4,)), (aten.view_as_complex.default, (torch.randn(3, 2),)),
 ])
 def test_refused(target: object, args: tuple) -> None:
@@ -59,7 +63,8 @@ def test_eager_errors_are_left_to_eager() -> None:
 
 
 def test_names_of_operators_find_them_again() -> None:
-    for target in (torch.cummax, torch.linalg.inv, "kthvalue", aten.add.Tensor, torch.fft.fft, torch.nn.functional.gelu, aten.add):
+    for target in (torch.cummax, torch.linalg.inv, "kthvalue", aten.add.Tensor, torch.fft.fft, aten.add,
+                   torch.nn.functional.gelu):
         name = operator_name(target)
         found = operator_by_name(name)
         assert found is target or found is getattr(torch.Tensor, str(target), None)
@@ -68,13 +73,32 @@ def test_names_of_operators_find_them_again() -> None:
 
 
 @pytest.mark.parametrize("target, args, kwargs", [
-    (aten.add.Tensor, (X, X), {"alpha": 2}), (aten.add, (X, 1), {}), (aten.mul.Scalar, (X, 3), {}), (aten.sum.dim_IntList, (X, [1]), {}), (aten._softmax.default, (X, 1, False), {}), (aten.view.default, (X, [20]), {}),
-    (aten.permute.default, (X, [1, 0]), {}), (aten.t.default, (X,), {}), (aten.slice.Tensor, (X, 1, 0, 3), {}), (aten.select.int, (X, 0, 1), {}), (aten.mean.dim, (X, [-1], True), {}), (aten.where.self, (X > 0, X, X), {}), (aten.full.default, ([2, 3], 1.5), {}),
-    (aten.arange.start_step, (0, 10, 2), {}), (aten._to_copy.default, (X,), {"dtype": torch.float64}), (aten.native_layer_norm.default, (X, [5], None, None, 1e-5), {}), (aten.convolution.default, (torch.randn(1, 2, 5, 5), torch.randn(3, 2, 3, 3), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), {}),
-    (aten.embedding.default, (X, torch.tensor([0, 3])), {}), (aten.index.Tensor, (X, [None, torch.tensor([0, 1])]), {}), (aten.cat.default, ([X, X], 1), {}), (aten.gelu.default, (X,), {"approximate": "tanh"}), (aten.addmm.default, (X[0, :3], X, torch.randn(5, 3)), {}), (aten.max.dim, (X, 1), {}),
-    (aten.relu_.default, (X.clone(),), {}), (aten.copy_.default, (X.clone(), X), {}), (aten.clone.default, (X,), {"memory_format": torch.contiguous_format}), (aten.expand.default, (X, [2, 4, 5]), {}), (aten.split.Tensor, (X, 2), {}), (aten.constant_pad_nd.default, (X, [0, 1], 2.0), {}), (aten.bmm.default, (torch.randn(2, 3, 4), torch.randn(2, 4, 2)), {}),
-    (aten.squeeze.dims, (X[None], [0]), {}), (aten.any.dim, (X > 0, 1), {}), (aten.pow.Tensor_Scalar, (X, 2), {}), (aten._log_softmax.default, (X, 1, False), {}), (aten.scalar_tensor.default, (2.0,), {}), (aten.full_like.default, (X, 3), {}), (aten.cumsum.default, (X, 1), {}), (aten.linear.default, (X, torch.randn(3, 5)), {}),
-    (aten.max_pool2d_with_indices.default, (torch.randn(1, 2, 4, 4), [2, 2]), {}), (aten.fill_.Scalar, (X.clone(), 2), {}), (aten.rsub.Scalar, (X, 1), {}), (aten.alias.default, (X,), {}), (aten.unbind.int, (X,), {}), (aten.masked_fill.Scalar, (X, X > 0, 1.0), {}), (aten.gather.default, (X, 1, torch.zeros(4, 2, dtype=torch.long)), {}), (aten.zero_.default, (X.clone(),), {}),
+    (aten.add.Tensor, (X, X), {"alpha": 2}), (aten.add, (X, 1), {}), (aten.mul.Scalar, (X, 3), {}),
+    (aten.sum.dim_IntList, (X, [1]), {}), (aten._softmax.default, (X, 1, False), {}),
+    (aten.view.default, (X, [20]), {}),
+    (aten.permute.default, (X, [1, 0]), {}), (aten.t.default, (X,), {}), (aten.slice.Tensor, (X, 1, 0, 3), {}),
+    (aten.select.int, (X, 0, 1), {}), (aten.mean.dim, (X, [-1], True), {}), (aten.where.self, (X > 0, X, X), {}),
+    (aten.full.default, ([2, 3], 1.5), {}),
+    (aten.arange.start_step, (0, 10, 2), {}), (aten._to_copy.default, (X,), {"dtype": torch.float64}),
+    (aten.native_layer_norm.default, (X, [5], None, None, 1e-5), {}),
+    (aten.convolution.default,
+     (torch.randn(1, 2, 5, 5), torch.randn(3, 2, 3, 3), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), {}),
+    (aten.embedding.default, (X, torch.tensor([0, 3])), {}),
+    (aten.index.Tensor, (X, [None, torch.tensor([0, 1])]), {}), (aten.cat.default, ([X, X], 1), {}),
+    (aten.gelu.default, (X,), {"approximate": "tanh"}), (aten.addmm.default, (X[0, :3], X, torch.randn(5, 3)), {}),
+    (aten.max.dim, (X, 1), {}),
+    (aten.relu_.default, (X.clone(),), {}), (aten.copy_.default, (X.clone(), X), {}),
+    (aten.clone.default, (X,), {"memory_format": torch.contiguous_format}), (aten.expand.default, (X, [2, 4, 5]), {}),
+    (aten.split.Tensor, (X, 2), {}), (aten.constant_pad_nd.default, (X, [0, 1], 2.0), {}),
+    (aten.bmm.default, (torch.randn(2, 3, 4), torch.randn(2, 4, 2)), {}),
+    (aten.squeeze.dims, (X[None], [0]), {}), (aten.any.dim, (X > 0, 1), {}), (aten.pow.Tensor_Scalar, (X, 2), {}),
+    (aten._log_softmax.default, (X, 1, False), {}), (aten.scalar_tensor.default, (2.0,), {}),
+    (aten.full_like.default, (X, 3), {}), (aten.cumsum.default, (X, 1), {}),
+    (aten.linear.default, (X, torch.randn(3, 5)), {}),
+    (aten.max_pool2d_with_indices.default, (torch.randn(1, 2, 4, 4), [2, 2]), {}),
+    (aten.fill_.Scalar, (X.clone(), 2), {}), (aten.rsub.Scalar, (X, 1), {}), (aten.alias.default, (X,), {}),
+    (aten.unbind.int, (X,), {}), (aten.masked_fill.Scalar, (X, X > 0, 1.0), {}),
+    (aten.gather.default, (X, 1, torch.zeros(4, 2, dtype=torch.long)), {}), (aten.zero_.default, (X.clone(),), {}),
 ])
 def test_aten_overloads_use_the_entries(target: object, args: tuple, kwargs: dict) -> None:
     made = check(target, *args, **kwargs)

@@ -19,7 +19,9 @@ from . import (  # noqa: F401
                views,
 )
 from .declare import ATEN, MUTATES, RESULT_FIELDS
-from .lookup import expansion_of
+from .lookup import expansion_of, register_opaque
 from .opaque import opaque
+
+register_opaque()
 
 __all__ = ["ATEN", "MUTATES", "RESULT_FIELDS", "expansion_of", "opaque"]

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
-from ...shapes.dim import Dim
 from ..errors import Unsupported, WouldRaise
 from .args import need_tensor
 from .declare import expansion
@@ -37,7 +36,6 @@ def scaled_dot_product_attention(b: GraphBuilder, query: Val, key: Val, value: V
     if not b.env.same(width, k.meta.shape[-1]) or not b.env.same(k.meta.shape[-2], v.meta.shape[-2]):
         raise WouldRaise("scaled_dot_product_attention: sizes of query, key and value do not fit")
     if scale is None:
-        if type(width) is Dim:
-            width = b.env.concrete(width)
-        scale = 1.0 / math.sqrt(width) if width else math.inf
+        e = b.env.concrete(width)
+        scale = 1.0 / math.sqrt(e) if e else math.inf
     return b.emit("scaled_dot_product_attention", q, k, v, attn_mask, bool(is_causal), float(scale), bool(enable_gqa))

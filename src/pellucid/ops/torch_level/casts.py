@@ -66,7 +66,7 @@ def _dtype_of_name(name: str) -> torch.dtype:
 
 @expansion("Tensor.to", "aten.to")
 def to(b: GraphBuilder, input: Val, *args: Any, **kwargs: Any) -> Val:
-    """Tensor.to in its three forms: (dtype, ...), (device[, dtype], ...), (other, ...); returns self if nothing changes."""
+    """Tensor.to in its three forms: (dtype, ...), (device[, dtype], ...), (other, ...); self if nothing changes."""
     x = need_tensor(input)
     names = ["dtype", "non_blocking", "copy"]
     if args and (args[0] is None or isinstance(args[0], (str, torch.device, int)) and type(args[0]) is not bool):
@@ -94,7 +94,8 @@ def _maker(dtype: torch.dtype) -> Any:
     return fn
 
 
-for _name, _dtype in {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16,
+for _name, _dtype in {"float": torch.float32, "double": torch.float64, "half": torch.float16,
+                      "bfloat16": torch.bfloat16,
                       "long": torch.int64, "int": torch.int32, "short": torch.int16, "char": torch.int8,
                       "byte": torch.uint8, "bool": torch.bool}.items():
     expansion(f"Tensor.{_name}")(_maker(_dtype))

@@ -35,7 +35,8 @@ def convolution(b: GraphBuilder, x: Val, w: Val, bias: Val | None, stride: Any, 
     single = x.ndim == n + 1
     if single:
         x = b.emit("unsqueeze", x, 0)
-    y = b.emit("convolution", x, w, bias, steps, pads, gaps, transposed, _ints(b, output_padding, n, "output_padding"), g)
+    extra = _ints(b, output_padding, n, "output_padding")
+    y = b.emit("convolution", x, w, bias, steps, pads, gaps, transposed, extra, g)
     return b.emit("squeeze", y, (0,)) if single else y
 
 

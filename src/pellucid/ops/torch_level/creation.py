@@ -151,7 +151,7 @@ def linspace(b: GraphBuilder, start: Any, end: Any, steps: Any, *, dtype: Any = 
     _options(**options)
     start, end, n = _bound(start, "start"), _bound(end, "end"), size_arg(steps, "steps")
     dtype = dtype or torch.get_default_dtype()
-    if not dtype.is_floating_point or type(n) is Dim:
+    if not dtype.is_floating_point or type(n) is not int:
         raise Unsupported("linspace of integers or with symbolic steps", "use arange")
     if n < 0:
         raise WouldRaise("number of steps must be non-negative")

@@ -45,18 +45,18 @@ def _span(m: TensorMeta) -> tuple[int, int] | None:
     """First and last place that a dense tensor of constant sizes occupies; None if it is not dense or not constant."""
     if not all(type(x) is int for x in (*m.shape, *m.strides, m.offset)):
         return None
-    expected = 1
+    expected: Any = 1
     for st, s in sorted(zip(m.strides, m.shape)):  # type: ignore[type-var]
         if s == 1:
             continue
         if st != expected:
             return None
-        expected *= s  # type: ignore[operator]
-    return (m.offset, m.offset + expected - 1) if expected else None  # type: ignore[operator, return-value]
+        expected *= s
+    return (m.offset, m.offset + expected - 1) if expected else None  # type: ignore[return-value]
 
 
 def check_overlap(b: GraphBuilder, target: Val, operand: Val) -> None:
-    """Refuse an operand that shares memory with the target but is laid out otherwise, as eager does for dense tensors."""
+    """Refuse an operand that shares memory with the target but is laid out otherwise, as eager does of dense ones."""
     if b.storage(target) != b.storage(operand):
         return
     m, o = target.meta, operand.meta
@@ -64,13 +64,18 @@ def check_overlap(b: GraphBuilder, target: Val, operand: Val) -> None:
         return
     a, c = _span(m), _span(o)
     if a and c and a[0] <= c[1] and c[0] <= a[1]:
-        raise WouldRaise("some elements of the input tensor and the written-to tensor refer to a single memory location")
+        raise WouldRaise("some elements of the input and of the written-to tensor refer to a single memory location")
 
 
 def writing(fn: Expansion) -> Expansion:
-    """The in-place form of an out-of-place expansion: its result is stored into its first argument."""
+    """The in-place form of an out-of-place expansion: its result is stored into its first argument.
+
+    Of the augmented operators, `number += tensor` has nothing to write to and is the plain operator.
+    """
     @functools.wraps(fn)
     def run(builder: GraphBuilder, input: Val, *args: Any, **kwargs: Any) -> Val:
+        if type(input) is not Val and args and type(args[0]) is Val:
+            return fn(builder, input, *args, **kwargs)
         need_tensor(input)
         return store(builder, input, fn(builder, input, *args, **kwargs), *args)
     return run

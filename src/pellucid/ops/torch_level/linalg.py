@@ -242,7 +242,7 @@ def tensordot(b: GraphBuilder, a: Val, b_: Any = None, dims: Any = 2, out: Any =
 
 # ------------------------------------------------------------------ einsum
 def _terms(equation: str, operands: list[Val]) -> tuple[list[list[str]], list[str]]:
-    """The subscripts of each operand and of the result as lists of names; the dimensions of an ellipsis are .0 .1 ..."""
+    """The subscripts of each operand and of the result as lists of names; an ellipsis stands for .0 .1 ..."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     inputs = left.split(",")

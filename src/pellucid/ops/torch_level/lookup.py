@@ -1,9 +1,12 @@
-"""Finding what expands a torch callable: its own entry, that of the operator whose overload it is, or the opaque path."""
+"""What expands a torch callable: its own entry, that of the operator whose overload it is, or the opaque path."""
 
 from __future__ import annotations
 
 import functools
+import types
 from typing import Any
+
+import torch
 
 from ...torchdoor.operators import OpOverload, OpOverloadPacket, effects
 from ..registry import FUNCTIONS, METHODS
@@ -28,12 +31,36 @@ def expansion_of(target: Any) -> Expansion | None:
             return None
     if fn is not None:
         return fn
-    if effects(target) is None:
-        return None
+    return None if effects(target) is None else _opaquely(target)
 
+
+def _opaquely(target: Any) -> Expansion:
     def run(builder: Any, *args: Any, **kwargs: Any) -> Any:
         return opaque(builder, target, args, kwargs)
     return run
+
+
+ANSWERED = frozenset((
+    "can_cast", "promote_types", "result_type", "numel", "get_device", "from_numpy", "frombuffer", "from_file",
+    "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_vulkan_available", "to_dlpack", "sym_constrain_range", "set_num_threads"))
+"""Functions among torch's operators that answer from a tensor's meta or make tensors of other memory: not expanded."""
+
+
+def register_opaque() -> None:
+    """Enter each operator of torch and torch.linalg that has no entry, and the methods of the same names, as opaque."""
+    for name in dir(torch):
+        fn = getattr(torch, name)
+        if isinstance(fn, types.BuiltinFunctionType) and isinstance(fn.__self__, type) and name not in ANSWERED \
+                and name[0] != "_" and name[-1] != "_" and fn not in FUNCTIONS:
+            FUNCTIONS[fn] = _opaquely(fn)
+            method = getattr(torch.Tensor, name, None)
+            if name not in METHODS and isinstance(method, types.MethodDescriptorType):
+                METHODS[name] = FUNCTIONS[method] = _opaquely(name)
+    for name in dir(torch.linalg):
+        fn = getattr(torch.linalg, name)
+        if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:
+            FUNCTIONS[fn] = _opaquely(fn)
 
 
 def _overload(target: Any) -> Expansion | None:

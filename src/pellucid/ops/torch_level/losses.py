@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
+from ...shapes.dim import Size
 from ..errors import Unsupported, WouldRaise
 from .args import broadcast_shapes, cast, need_tensor, same_shape, wrap_dim
 from .declare import expansion
@@ -217,7 +218,7 @@ def cross_entropy(b: GraphBuilder, input: Val, target: Val, weight: Val | None =
     each = b.emit("neg", b.emit("sum", loss, (channel,), False, None))
     if how == "mean":
         total = reduced(b, each, "sum")
-        n = 1
+        n: Size = 1
         for d, s in enumerate(x.meta.shape):
             n = n if d == channel else n * s
         return b.emit("div", total, n)

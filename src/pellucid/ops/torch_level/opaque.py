@@ -9,7 +9,7 @@ import torch
 from ...graph.build import GraphBuilder, Val
 from ...graph.types import TensorMeta
 from ...shapes.dim import Dim
-from ...torchdoor.meta import run_on_meta, stand_in
+from ...torchdoor.meta import is_alias_of, run_on_meta, stand_in
 from ...torchdoor.operators import effects, operator_by_name, operator_name
 from ..core import extra_opaque  # noqa: F401  registers the core operators
 from ..errors import Unsupported, WouldRaise
@@ -18,31 +18,36 @@ _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_
 _EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError)
 
 
-def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, draws: bool = True) -> Any:
     """Emit target(*args, **kwargs) as one core node `opaque` (`opaque_python` for operators not of torch's own).
 
     target: an operator overload or packet, a torch callable that carries an operator's name, or a Tensor method's name.
     Symbolic sizes are fixed by guards. Returns a Val, or a tuple or list of them as eager does. Refused are operators
     that write, alias, draw random numbers, or whose shapes depend on data, and those without a meta implementation.
+    draws=False: the arguments are such that an operator that could draw random numbers does not.
     """
     name = operator_name(target)
     known = effects(target)
     if name is None or known is None:
         raise Unsupported(f"{getattr(target, '__name__', target)} is not an operator that torch describes by a schema")
-    for flag, why in ((known.writes, "writes its arguments"), (known.aliases, "returns a view of an argument"),
-                      (known.rng, "rng: it draws random numbers"), (known.data_shape, "its result's shape depends on data")):
+    for flag, why in ((known.writes, "it writes its arguments"), (known.aliases, "it returns a view of an argument"),
+                      (known.rng and draws, "rng: it draws random numbers"),
+                      (known.data_shape, "its result's shape depends on data")):
         if flag:
             raise Unsupported(f"operator {name} has no entry in the catalogue, and {why}")
     if kwargs.get("out") is not None:
         raise Unsupported("out= is not supported", "assign the result instead of passing out=")
     args, kwargs = _static(b, args), {k: _static(b, v) for k, v in kwargs.items()}
-    if _tensors(args) + _tensors(tuple(kwargs.values())) == 0:
+    operands = _tensors((args, tuple(kwargs.values())))
+    if not operands:
         raise Unsupported(f"operator {name} has no entry in the catalogue and no tensor operand")
     results = _on_meta(operator_by_name(name), args, kwargs, name)
     several = isinstance(results, (tuple, list))
     parts = list(results) if several else [results]
     if not all(isinstance(r, torch.Tensor) for r in parts):
         raise Unsupported(f"operator {name} returns something else than tensors")
+    if any(x.dtype.is_complex for x in (*parts, *operands)):
+        raise Unsupported(f"operator {name} on complex tensors", "keep real and imaginary parts apart")
     metas = tuple(TensorMeta(r.dtype, tuple(r.shape), tuple(r.stride())) for r in parts)
     core = "opaque_python" if known.custom else "opaque"
     vals = b.emit(core, name, _frozen(args), tuple((k, _frozen(v)) for k, v in kwargs.items()), metas)
@@ -65,8 +70,10 @@ def _frozen(x: Any) -> Any:
     return tuple([_frozen(y) for y in x]) if type(x) in (tuple, list) else x
 
 
-def _tensors(x: Any) -> int:
-    return sum(map(_tensors, x)) if type(x) in (tuple, list) else type(x) is Val
+def _tensors(x: Any) -> list[Val]:
+    if type(x) in (tuple, list):
+        return [v for y in x for v in _tensors(y)]
+    return [x] if type(x) is Val else []
 
 
 def _on_meta(fn: Any, args: Any, kwargs: dict[str, Any], name: str) -> Any:
@@ -81,8 +88,12 @@ def _on_meta(fn: Any, args: Any, kwargs: dict[str, Any], name: str) -> Any:
             return stands[x.id]
         return type(x)([swap(y) for y in x]) if type(x) in (tuple, list) else x
     try:
-        return run_on_meta(fn, swap(args), {k: swap(v) for k, v in kwargs.items()})
+        results = run_on_meta(fn, swap(args), {k: swap(v) for k, v in kwargs.items()})
     except NotImplementedError as e:
         raise Unsupported(f"operator {name} has neither an entry in the catalogue nor a meta implementation") from e
     except _EAGER_ERRORS as e:
         raise WouldRaise(str(e)) from e
+    for r in results if isinstance(results, (tuple, list)) else (results,):
+        if isinstance(r, torch.Tensor) and any(is_alias_of(r, s) for s in stands.values()):
+            raise Unsupported(f"operator {name} has no entry in the catalogue, and it returns a view of an argument")
+    return results

@@ -13,8 +13,9 @@ from ..promote import HALVES, result_type
 from .args import cast, need_tensor, reject_out
 from .declare import expansion
 
-_PLAIN = ("sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sigmoid "
-          "reciprocal erf floor ceil trunc frac abs neg sign square logical_not bitwise_not isnan isinf isfinite signbit")
+_PLAIN = ("sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p "
+          "sigmoid reciprocal erf floor ceil trunc frac abs neg sign square logical_not bitwise_not isnan isinf "
+          "isfinite signbit")
 _SPELLINGS = {"abs": "absolute op.abs Tensor.__abs__", "neg": "negative op.neg Tensor.__neg__",
               "asin": "arcsin", "acos": "arccos", "atan": "arctan", "trunc": "fix", "sigmoid": "special.expit",
               "exp2": "special.exp2", "expm1": "special.expm1", "log1p": "special.log1p", "erf": "special.erf",
@@ -104,7 +105,8 @@ def _factor(alpha: Any, *xs: Any) -> Any:
     return alpha
 
 
-@expansion("add", "op.add", "Tensor.__add__", "Tensor.__radd__", inplace="Tensor.add_ Tensor.__iadd__ op.iadd aten.add_")
+@expansion("add", "op.add", "Tensor.__add__", "Tensor.__radd__",
+           inplace="Tensor.add_ Tensor.__iadd__ op.iadd aten.add_")
 def add(b: GraphBuilder, input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Val:
     reject_out(out)
     input, other = operands(input, other)

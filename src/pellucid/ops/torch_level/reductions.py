@@ -140,20 +140,20 @@ def python_bool(b: GraphBuilder, *args: Any, **kwargs: Any) -> Any:
 
 # ------------------------------------------------------------------ variance
 def _variance_args(x: Val, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """(dims, correction, keepdim) from var(unbiased), var(dim, unbiased, keepdim) and var(dim, *, correction, keepdim)."""
-    args = list(args)
+    """(dims, correction, keepdim) of var(unbiased), var(dim, unbiased, keepdim), var(dim, *, correction, keepdim)."""
+    rest = list(args)
     dim = kwargs.pop("axis", kwargs.pop("dim", None))
     correction: Any = kwargs.pop("correction", None)
     unbiased = kwargs.pop("unbiased", None)
     keepdim = _keep(kwargs.pop("keepdim", False), kwargs)
-    if args and isinstance(args[0], bool):
-        unbiased = args.pop(0)
-    elif args:
-        dim = args.pop(0)
-        if args:
-            unbiased = args.pop(0)
-        if args:
-            keepdim = bool(args.pop(0))
+    if rest and isinstance(rest[0], bool):
+        unbiased = rest.pop(0)
+    elif rest:
+        dim = rest.pop(0)
+        if rest:
+            unbiased = rest.pop(0)
+        if rest:
+            keepdim = bool(rest.pop(0))
     _rest(kwargs)
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
