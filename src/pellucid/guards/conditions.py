@@ -27,12 +27,12 @@ def conditions(guards: tuple[Guard, ...], graph: Graph) -> tuple[Guard, ...]:
         symbol = Dim.of(d.sym)
         source = graph.inputs[d.input].source
         why = Cause(f"size {d.dim} of an input is symbolic" if d.dim is not None else "an integer is symbolic")
-        if d.dim is not None or d.sym.lo is not None:
-            add(Guard("size", None, SizeGuard("<=", d.sym.lo, symbol, why), why))
+        if d.dim is None:
+            add(Guard("int", source, (d.sym.name, (d.sym.lo, d.sym.hi)), why))
+            continue
+        add(Guard("size", None, SizeGuard("<=", d.sym.lo, symbol, why), why))
         if d.sym.hi is not None:
             add(Guard("size", None, SizeGuard("<=", symbol, d.sym.hi, why), why))
-        if d.dim is None and source is not None:
-            add(Guard("int", source, (d.sym.name, (d.sym.lo, d.sym.hi)), why))
     for s in graph.size_guards:
         add(Guard("size", None, s, s.cause if isinstance(s.cause, Cause) else None))
     for g in sizes:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..capture.types import Branch, Break, FromConst, Return, Segment
+from ..capture.types import Branch, Break, Build, FromConst, Return, Segment
 from ..errors.types import GraphBreakError, InternalError, PellucidError
 from ..events.record import record
 from ..events.types import Cause
@@ -38,6 +38,8 @@ _ids = itertools.count(1)
 live: weakref.WeakSet[Compiled] = weakref.WeakSet()
 """All compiled callables that exist, for counters and reset."""
 
+ASKED = 64
+"""Hits before the order of entries is looked at."""
 FAILURES = 3
 """Compilations of one table that may fail before it is left to plain Python."""
 
@@ -61,6 +63,8 @@ class Compiled:
         self.dynamics = Dynamics(False if static_only(options) else options.dynamic)
         self.on_publish: list[Callable[[Compiled, Table, Entry], None]] = []
         """Called after an entry was published (the native fast path hangs here)."""
+        self.fast: Any = None
+        """The native fast path, once there is one."""
         self.on_clear: list[Callable[[Compiled], None]] = []
         live.add(self)
 
@@ -91,6 +95,8 @@ class Compiled:
             for entry in table.entries:
                 if entry.check(*slots):
                     entry.hits += 1
+                    if entry.hits > ASKED and entry is not table.entries[0]:
+                        self.favour(table, entry)
                     break
             else:
                 found = self.miss(table, slots)
@@ -104,6 +110,15 @@ class Compiled:
             if entry.final:
                 return result
             table, slots = result
+
+    def favour(self, table: Table, entry: Entry) -> None:
+        """Ask the entry that is hit most first."""
+        if entry.hits > 2 * table.entries[0].hits + ASKED and self.lock.acquire(blocking=False):
+            try:
+                if entry in table.entries:
+                    table.entries = (entry, *(e for e in table.entries if e is not entry))
+            finally:
+                self.lock.release()
 
     def leave(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any, why: str) -> Any:
         """Go on in plain Python from the last commit: the original call, or the frames of the continuation."""
@@ -137,6 +152,9 @@ class Compiled:
         return table
 
     def all_tables(self) -> list[Table]:
+        """The tables with their counters up to date."""
+        if self.fast is not None:
+            self.fast.sync()
         with self.lock:
             return [*self.roots.values(), *self.continuations.values()]
 
@@ -236,7 +254,7 @@ class Compiled:
             exit = segment.exit
             record.emit("graph_break", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
                         cause=Cause(exit.message, exit.stack), message=exit.message, code=exit.code, remedy=exit.remedy)
-        for hook in self.on_publish:
+        for hook in tuple(self.on_publish):
             hook(self, table, entry)
         return entry
 
@@ -357,9 +375,12 @@ def may_change_state(segment: Segment) -> bool:
     if any(e.kind == "python" for e in segment.effects):
         return True
     exit = segment.exit
-    if isinstance(exit, Branch):
+    if not isinstance(exit, Break):
         return False
-    if isinstance(exit, Break) and isinstance(exit.function, FromConst) and type(exit.function.value) in _HARMLESS:
-        return (getattr(exit.function.value, "__module__", None) or "builtins").startswith("torch._C") and \
-            not hasattr(exit.function.value, "__objclass__")
+    function = exit.function
+    if isinstance(function, Build) and function.kind == "builtin":
+        return False
+    if isinstance(function, FromConst) and type(function.value) in _HARMLESS:
+        where = getattr(function.value, "__module__", None) or "builtins"
+        return where.startswith("torch") and not hasattr(function.value, "__objclass__")
     return True

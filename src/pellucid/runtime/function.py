@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .compiled import Compiled
+from .fastpath import install
 
 
 class CompiledFunction:
@@ -47,6 +48,7 @@ def function_wrapper(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunc
     cls = type("CompiledFunction", (CompiledFunction,), {
         "__call__": staticmethod(compiled.call), "__pellucid__": compiled, "__module__": CompiledFunction.__module__,
         "__doc__": getattr(fn, "__doc__", None)})
+    install(compiled, cls)
     made: CompiledFunction = cls()
     functools.update_wrapper(made, fn)
     return made

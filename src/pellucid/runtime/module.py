@@ -16,8 +16,9 @@ from typing import Any
 from torch import nn
 
 from ..options import Options
-from ..torchdoor.modules import has_hooks
+from ..torchdoor.modules import GLOBAL_HOOKS, HOOKS, has_hooks
 from .compiled import Compiled
+from .fastpath import install
 from .target import Target, target
 
 _PREFIX = "_orig_mod."
@@ -105,7 +106,23 @@ def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
     made: CompiledModule = object.__new__(made_class)
     object.__setattr__(made, "__dict__", state)
+    install(compiled, made_class, functools.partial(__call__, made), functools.partial(_watch, module))
     return made
+
+
+def _watch(module: nn.Module, w: Any) -> None:
+    """What must be unchanged for a native call to stand for `__call__`: no hooks, and the forward that was compiled."""
+    from .native.state import ABSENT, state_words_for_dict, state_words_for_type, watch_key
+
+    state = module.__dict__
+    own = state_words_for_dict(w, module)
+    for name in HOOKS:
+        watch_key(w, own, name)
+        state_words_for_dict(w, state[name]).used = 0
+    for hooks in GLOBAL_HOOKS:
+        state_words_for_dict(w, hooks).used = 0
+    watch_key(w, own, "forward", None if "forward" in state else ABSENT)
+    state_words_for_type(w, type(module))
 
 
 def _target(module: nn.Module) -> Target:

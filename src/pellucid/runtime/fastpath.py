@@ -1,0 +1,28 @@
+"""Where the native call path is hung in: from the first entry with a native plan on, a class's `__call__` is a built-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .compiled import Compiled
+from .table import Table
+from .types import Entry
+
+
+def install(compiled: Compiled, cls: type, slow: Callable[..., Any] | None = None,
+            watch: Callable[[Any], None] | None = None) -> None:
+    """`slow` is the whole call in Python (without the instance), where it is more than compiled.call; `watch` adds what
+    must be unchanged for it to be skipped."""
+    def published(compiled: Compiled, table: Table, entry: Entry) -> None:
+        if entry.code.backend != "llvm/native":
+            return
+        from .native.attach import attach
+
+        compiled.on_publish.remove(published)
+        fast = attach(compiled, slow, watch)
+        if fast is not None:
+            compiled.fast = fast
+            fast.published(compiled, table, entry)
+            cls.__call__ = staticmethod(fast.function)  # type: ignore[method-assign, assignment, operator]
+    compiled.on_publish.append(published)
