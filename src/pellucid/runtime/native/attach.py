@@ -1,7 +1,8 @@
 """The native fast path of a compiled callable: entries that fit are run by one built-in, all else by Compiled.call.
 
-An entry is translated at the first call after the one that made it (from the values of that call), and again when
-state that it polls has changed but its guards hold: what changes often is then loaded in each call instead of pinned.
+An entry is translated at the first call after the one that made it, from the values of that call, and again when state
+that it polls has changed but its guards hold: what changes often is then loaded in each call instead of pinned. The
+translation compares state with the guards itself, and the native call the rest: no check is run in Python.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torch import nn
+
 from ...capture.types import Branch, Break, Build, FromConst, FromGraph, FromSource, Recipe, Return
 from ...guards import globalkey
 from ...guards.generate import check as make_check
 from ...guards.generate import compile_text
 from ...guards.sources import Scope, load
 from ...guards.types import Source
+from ...torchdoor.modules import GLOBAL_HOOKS
 from ...torchdoor.symbols import Unavailable
 from ..compiled import Compiled, may_change_state
 from ..segment_code import _Text
@@ -26,8 +30,8 @@ from . import records as R
 from .call import REQUIRED, EntryTable, NativeCallable, Signature
 from .jit import Self
 from .runner import NativePlan
-from .state import Watch, state_words_for_function
-from .translate import NotNative, Translator, translate
+from .state import ABSENT, Watch, state_words_for_dict, state_words_for_function, state_words_for_type, watch_key
+from .translate import DoesNotHold, NotNative, Translator, translate
 
 MOST_MISSES = 8
 """An entry whose polled state keeps changing is left to Python after this many translations with few hits between."""
@@ -97,29 +101,30 @@ class Fast:
 
     # ---------------------------------------------------------------- the slow way
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        if any(e.waiting for e in self.entries):
-            self._translate_one(args, kwargs)
+        if any(e.waiting for e in self.entries) and self._translate_some(args, kwargs):
+            return self.function(*args, **kwargs)
         return self.call(*args, **kwargs)
 
-    def _translate_one(self, args: Any, kwargs: Any) -> None:
-        """Translate the first waiting entry whose guards hold for this call."""
+    def _translate_some(self, args: Any, kwargs: Any) -> bool:
+        """Translate the waiting entries whose guards on state hold; whether there were any."""
         compiled = self.compiled()
         if compiled is None:
-            return
+            return False
         if compiled.target is not self.target:
             self.target = compiled.target
             self.native.change_signature(_signature(compiled))
         try:
             slots = compiled.bind(*args, **kwargs)
         except TypeError:
-            return
+            return False
         words = globalkey.words()
-        for e in self.entries:
-            if e.waiting and e.words == words and e.entry.check(*slots):
-                self._translate(compiled, e, slots)
-                ready = [x.native for x in self.entries if x.native is not None and x.why is None]
-                self.native.publish(ready)
-                return
+        waiting = [e for e in self.entries if e.waiting and e.words == words]
+        for e in waiting:
+            self._translate(compiled, e, slots)
+        if any(e.native is not None for e in waiting):
+            self.native.publish([e.native for e in self.entries if e.native is not None])
+            return True
+        return False
 
     def _translate(self, compiled: Compiled, e: NativeEntry, slots: Sequence[Any]) -> None:
         scope = e.table.scope(slots)
@@ -137,6 +142,8 @@ class Fast:
             e.native, e.pinned = self._table(compiled, e, scope)
         except (NotNative, Unavailable) as why:
             e.why = str(why)
+        except DoesNotHold:
+            e.native = None
 
     def _table(self, compiled: Compiled, e: NativeEntry, scope: Scope) -> tuple[EntryTable, dict[Source, Any]]:
         entry, signature = e.entry, self.native.signature
@@ -281,6 +288,27 @@ def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, 
             error.__traceback__ = users_only(error.__traceback__)
             raise
     return go_on
+
+
+def watch_module(module: nn.Module) -> Callable[[Watch], None]:
+    """State under which a call of the module is a call of its forward, and that forward the one that was captured."""
+    def watch(w: Watch) -> None:
+        state = module.__dict__
+        own = state_words_for_dict(w, module)
+        for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks"):
+            watch_key(w, own, name)
+            _empty(w, state[name])
+        for hooks in GLOBAL_HOOKS:
+            _empty(w, hooks)
+        watch_key(w, own, "forward", None if "forward" in state else ABSENT)
+        state_words_for_type(w, type(module))
+    return watch
+
+
+def _empty(w: Watch, hooks: dict[Any, Any]) -> None:
+    if hooks:
+        raise DoesNotHold("the module has hooks")
+    state_words_for_dict(w, hooks).used = 0
 
 
 def attach(compiled: Compiled, slow: Callable[..., Any] | None = None,

@@ -50,8 +50,8 @@ class Signature:
     def of(callee: Any, receiver: Any = REQUIRED) -> "Signature":
         """The signature of a Python function, or of a bound method: its function's without the first parameter.
 
-        receiver: keep a function's first parameter, which is this object in every call. Raises ValueError where a
-        receiver would have to go to *args.
+        A method whose function takes it in *args keeps all parameters; *args is then without the receiver.
+        receiver: keep a function's first parameter, which is this object in every call.
         """
         function = getattr(callee, "__func__", callee)
         code = function.__code__
@@ -59,8 +59,8 @@ class Signature:
         varargs, varkw = bool(code.co_flags & 4), bool(code.co_flags & 8)
         total = count + kwonly + varargs + varkw
         first = 0 if receiver is REQUIRED else 1
-        dropped = int(function is not callee)
-        if first > count or dropped > count:
+        dropped = int(function is not callee and count > 0)
+        if first > count:
             raise ValueError(f"{function.__qualname__} takes its receiver in *args")
         defaults: list[Any] = [REQUIRED] * total
         for k, v in enumerate(reversed(function.__defaults__ or ())):

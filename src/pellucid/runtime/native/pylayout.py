@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import functools
 import sys
@@ -29,6 +30,8 @@ class PyLayout:
     code: int
     defaults: int
     kwdefaults: int
+    order: tuple[int, int]
+    """First and last byte of the words of an OrderedDict that change with its order."""
 
 
 def _one(what: str, hits: list[int]) -> int:
@@ -68,7 +71,7 @@ def pylayout() -> PyLayout:
     contents = _one("a cell's contents", [k for k in range(16, 32, 8) if word(id(cell) + k) == id(a)])
     fields = [_one(f"a function's {n}", [k for k in range(16, 128, 8) if word(id(f) + k) == id(getattr(f, n))])
               for n in ("__code__", "__defaults__", "__kwdefaults__")]
-    return PyLayout(8, length, tuple_items, list_items, float_value, contents, *_dict(), _type_tag(), *fields)
+    return PyLayout(8, length, tuple_items, list_items, float_value, contents, *_dict(), _type_tag(), *fields, _order())
 
 
 def _dict() -> tuple[int, int]:
@@ -102,6 +105,24 @@ def _type_tag() -> int:
     again = [half_word(id(Probe) + k) for k in range(0, 440, 4)]
     return _one("a type's version tag", [4 * k for k in range(110) if before[k] and not after[k] and again[k]
                                          and before[k] != again[k]])
+
+
+def _order() -> tuple[int, int]:
+    first, last = dict.__basicsize__ + 24, dict.__basicsize__ + 48
+    d = collections.OrderedDict((k, k) for k in range(5))
+
+    def look() -> list[int]:
+        return [word(id(d) + k) for k in range(first, last, 8)]
+
+    before = look()
+    if look() != before:
+        raise Unavailable("the words of an OrderedDict's order are not stable")
+    for k, end in ((2, True), (1, False)):
+        d.move_to_end(k, end)
+        if look() == before:
+            raise Unavailable("the words of an OrderedDict's order were not found")
+        before = look()
+    return first, last
 
 
 def type_tag(cls: type) -> int:

@@ -5,6 +5,7 @@ Everything here reads objects as they are now; a `Watch` holds what must stay al
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import types
 from collections.abc import Iterable
@@ -91,10 +92,26 @@ def state_words_for_dict(w: Watch, owner: Any) -> DictWatch:
     return made
 
 
+_PLAIN_KEYS = (str, int, bytes, bool, type(None), type, types.FunctionType)
+
+
+def plain_key(key: Any) -> None:
+    """Raise Unavailable for a dictionary key whose hash or equality may run code."""
+    if type(key) not in _PLAIN_KEYS:
+        raise Unavailable(f"a dictionary key of type {type(key).__name__} is looked up in Python")
+
+
+def state_words_for_order(w: Watch, d: collections.OrderedDict[Any, Any]) -> None:
+    """The order of an OrderedDict, which it keeps in words behind the dict's own."""
+    first, last = pylayout().order
+    w.hold(d)
+    for k in range(first, last, 8):
+        w.add(id(d) + k)
+
+
 def watch_key(w: Watch, d: DictWatch, key: Any, value: int | None = None) -> None:
     """`key` must have the value that it has now (or `value`: ABSENT, ANY)."""
-    if type(key) not in (str, int):
-        raise Unavailable(f"a dictionary key of type {type(key).__name__} is not watched")
+    plain_key(key)
     if value is None:
         value = id(d.owner[key])
         w.hold(d.owner[key])
@@ -132,6 +149,15 @@ def state_words_for_function(w: Watch, f: types.FunctionType, *fields: str) -> N
         w.add(id(f) + getattr(o, name))
 
 
+def state_words_for_slot(w: Watch, obj: Any, member: types.MemberDescriptorType, value: Any) -> None:
+    """The contents of a `__slots__` member of obj. Its offset stands in the descriptor's PyMemberDef."""
+    offset = word(word(id(member) + 40) + 16)
+    if not 16 <= offset < type(obj).__basicsize__ or word(id(obj) + offset) != id(value):
+        raise Unavailable(f"slot {member.__name__} of a {type(obj).__name__} is not where it should be")
+    w.hold(obj, value)
+    w.add(id(obj) + offset)
+
+
 def state_words_for_tensor(w: Watch, t: torch.Tensor, requires_grad: bool = True) -> None:
     """The tensor's class, sizes, strides, offset, dtype, device, dispatch keys, and requires_grad if asked for."""
     if t.dim() > INLINE_DIMS:
@@ -154,6 +180,6 @@ def state_words_for_tensor(w: Watch, t: torch.Tensor, requires_grad: bool = True
                        *(word(impl + first + 8 * k) for k in range(R.BLOCK_WORDS))]
 
 
-__all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "state_words_for_cell", "state_words_for_class_of",
-           "state_words_for_dict", "state_words_for_function", "state_words_for_list", "state_words_for_tensor",
-           "state_words_for_type", "watch_key"]
+__all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "plain_key", "state_words_for_cell", "state_words_for_class_of",
+           "state_words_for_dict", "state_words_for_function", "state_words_for_list", "state_words_for_order", "state_words_for_slot",
+           "state_words_for_tensor", "state_words_for_type", "watch_key"]

@@ -8,6 +8,8 @@ like a given one.
 
 from __future__ import annotations
 
+import collections
+import gc
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from typing import Any
 import torch
 
 from ...graph.types import Graph, ScalarMeta
-from ...guards.sources import Scope, load
+from ...guards.evaluate import CHECKS, LOAD_ERRORS
+from ...guards.sources import Scope, load, name
 from ...guards.types import Guard, Source, TensorGuard
 from ...torchdoor import threadstate
 from ...torchdoor.layout import dtype_code
@@ -33,6 +36,10 @@ _UNCHECKED = 2
 
 class NotNative(Exception):
     """Native code cannot do this; the message says what and why."""
+
+
+class DoesNotHold(Exception):
+    """A guard does not hold now, so there is no state to poll for it."""
 
 
 @dataclass(slots=True)
@@ -66,7 +73,15 @@ class Translator:
             return True
         raise NotNative(f"sources of kind {root.kind} are loaded in Python")
 
+    def is_state_or_python(self, source: Source) -> bool:
+        try:
+            return self.is_state(source)
+        except NotNative:
+            return True
+
     def is_live(self, source: Source) -> bool:
+        if not self.live:
+            return False
         return source in self.live or (source.base is not None and self.is_live(source.base))
 
     def now(self, source: Source) -> Any:
@@ -123,8 +138,7 @@ class Translator:
         """Address of (key, hash, type of the dictionary)."""
         import ctypes
 
-        if type(key) not in (str, int):
-            raise NotNative(f"a dictionary key of type {type(key).__name__} is looked up in Python")
+        S.plain_key(key)
         words = (ctypes.c_int64 * 3)(self.hold(key), hash(key), self.hold(of))
         self.table.held.append(words)
         return ctypes.addressof(words)
@@ -134,7 +148,11 @@ class Translator:
         if g.source is None:
             _GLOBAL_RULES[g.kind](self, g) if g.kind in _GLOBAL_RULES else _refuse(g)
         elif self.is_state(g.source) and not self.is_live(g.source):
-            _STATE_RULES[g.kind](self, g) if g.kind in _STATE_RULES else _refuse(g)
+            if g.kind not in _STATE_RULES:
+                _refuse(g)
+            _STATE_RULES[g.kind](self, g)
+            if g.kind in CHECKS and not CHECKS[g.kind](self.pin(g.source), g.expected):
+                raise DoesNotHold(f"{name(g.source)}: {g.kind}")
         else:
             _GIVEN_RULES[g.kind](self, g) if g.kind in _GIVEN_RULES else _refuse(g)
 
@@ -165,12 +183,11 @@ def _pin_dict(t: Translator, s: Source, base: Any, value: Any) -> None:
 
 
 def _pin_item(t: Translator, s: Source, base: Any, value: Any) -> None:
-    if type(s.key) not in (str, int):
-        raise NotNative(f"an item under a {type(s.key).__name__} is not watched")
     plain = s.kind == "raw"
+    base = _behind(base)
     if isinstance(base, tuple) and (plain or type(base).__getitem__ is tuple.__getitem__):
         return
-    if isinstance(base, list) and (plain or type(base) is list):
+    if isinstance(base, list) and type(s.key) is int and (plain or type(base) is list):
         S.state_words_for_list(t.watch, base, [s.key])
         return
     if isinstance(base, dict) and (plain or type(base).__getitem__ is dict.__getitem__):
@@ -183,7 +200,8 @@ def _pin_attr(t: Translator, s: Source, base: Any, value: Any) -> None:
     """An attribute by the object's normal look-up: an entry of its dictionary, or of its class."""
     cls = type(base)
     if isinstance(base, type):
-        raise NotNative("attributes of classes are not watched")
+        _pin_class_attr(t, base, s.key, value)
+        return
     if isinstance(base, types.ModuleType):
         if s.key not in base.__dict__:
             raise NotNative("a module's __getattr__ is not watched")
@@ -195,6 +213,9 @@ def _pin_attr(t: Translator, s: Source, base: Any, value: Any) -> None:
     S.state_words_for_type(t.watch, cls)
     found = next((k.__dict__[s.key] for k in cls.__mro__ if s.key in k.__dict__), REQUIRED)
     own = getattr(base, "__dict__", None)
+    if type(found) is types.MemberDescriptorType:
+        S.state_words_for_slot(t.watch, base, found, value)
+        return
     if found is not REQUIRED and hasattr(type(found), "__set__"):
         raise NotNative(f"{cls.__name__}.{s.key} is a data descriptor")
     if own is not None and s.key in own:
@@ -204,6 +225,20 @@ def _pin_attr(t: Translator, s: Source, base: Any, value: Any) -> None:
         raise NotNative(f"{cls.__name__}.{s.key} is found by code")
     if own is not None:
         _instance_key(t, base, s.key, S.ABSENT)
+
+
+def _pin_class_attr(t: Translator, cls: type, key: str, value: Any) -> None:
+    """An attribute of a class that is found in it or its bases as it is."""
+    meta = type(cls)
+    if meta.__getattribute__ is not type.__getattribute__ or any(key in k.__dict__ for k in meta.__mro__):
+        raise NotNative(f"{cls.__name__}.{key} is found by its metaclass")
+    found = next((k.__dict__[key] for k in cls.__mro__ if key in k.__dict__), REQUIRED)
+    if isinstance(found, staticmethod):
+        found = found.__func__
+    if found is not value:
+        raise NotNative(f"{cls.__name__}.{key} is made by a descriptor")
+    S.state_words_for_type(t.watch, cls)
+    S.state_words_for_type(t.watch, meta)
 
 
 def _pin_mro(t: Translator, s: Source, base: Any, value: Any) -> None:
@@ -442,21 +477,33 @@ def _state_len(t: Translator, g: Guard) -> None:
         return
     if type(value) is list:
         S.state_words_for_list(t.watch, value, (), True)
-    elif isinstance(value, dict) and type(value).__len__ is dict.__len__:
+    elif isinstance(value := _behind(value), dict) and type(value).__len__ is dict.__len__:
         S.state_words_for_dict(t.watch, value).used = len(value)
     else:
         raise NotNative(f"the length of a {type(value).__name__} is checked in Python")
 
 
+def _behind(value: Any) -> Any:
+    """The dictionary behind a mappingproxy; anything else itself."""
+    if type(value) is types.MappingProxyType:
+        inner = gc.get_referents(value)
+        if len(inner) == 1 and isinstance(inner[0], dict):
+            return inner[0]
+    return value
+
+
 def _state_keys(t: Translator, g: Guard) -> None:
-    value = t.pin(g.source)  # type: ignore[arg-type]
-    if not isinstance(value, dict) or len(value) != len(g.expected) or type(value).__iter__ is not dict.__iter__:
+    value = _behind(t.pin(g.source))  # type: ignore[arg-type]
+    if not isinstance(value, dict) or len(value) != len(g.expected):
+        raise NotNative(f"the keys of a {type(value).__name__} are checked in Python")
+    if type(value) is collections.OrderedDict:
+        S.state_words_for_order(t.watch, value)
+    elif type(value).__iter__ is not dict.__iter__:
         raise NotNative(f"the keys of a {type(value).__name__} are checked in Python")
     d = S.state_words_for_dict(t.watch, value)
     known, d.keys = d.keys, {}
     for k in value:
-        if type(k) not in (str, int):
-            raise NotNative(f"a dictionary key of type {type(k).__name__} is not watched")
+        S.plain_key(k)
         t.watch.hold(k)
         d.keys[k] = known.get(k, S.ANY)
     d.used, d.ordered = len(value), True
@@ -469,7 +516,7 @@ def _state_absent(t: Translator, g: Guard) -> None:
 
 
 def _state_missing(t: Translator, g: Guard) -> None:
-    value = t.pin(g.source)  # type: ignore[arg-type]
+    value = _behind(t.pin(g.source))  # type: ignore[arg-type]
     if not isinstance(value, dict) or type(value).__contains__ is not dict.__contains__:
         raise NotNative(f"membership in a {type(value).__name__} is checked in Python")
     d = S.state_words_for_dict(t.watch, value)
@@ -495,8 +542,8 @@ def _state_version(t: Translator, g: Guard) -> None:
 
 def _state_same(t: Translator, g: Guard) -> None:
     if t.is_state(g.expected) and not t.is_live(g.expected):
-        t.pin(g.source)  # type: ignore[arg-type]
-        t.pin(g.expected)
+        if t.pin(g.source) is not t.pin(g.expected):  # type: ignore[arg-type]
+            raise DoesNotHold("two objects are not the same")
     else:
         _given_same(t, g)
 
@@ -536,12 +583,15 @@ _GLOBAL_RULES: dict[str, Callable[[Translator, Guard], None]] = {
 # ------------------------------------------------------------------ all together
 def translate(guards: Sequence[Guard], signature: Signature, graph: Graph, scope: Scope, plan: NativePlan | None,
               live: frozenset[Source] = frozenset()) -> Translated:
-    """The entry's table for guards that hold now in `scope`; its `result` and `python_check` are for the caller to set.
+    """The entry's table, from the values in `scope`; its `result` and `python_check` are for the caller to set.
 
-    Raises NotNative where an input of the graph can be loaded only in Python.
+    Guards on state are compared here, those on what is given when the table is used. The thread's state is taken as it
+    is now. Raises DoesNotHold where a guard on state does not hold, and NotNative where an input of the graph can be
+    loaded only in Python.
     """
-    int_state = {g.source for g in guards if g.kind == "int" and g.source is not None}
-    t = Translator(signature, graph, scope, live | frozenset(int_state))  # type: ignore[arg-type]
+    numbers = [g.source for g in guards if g.kind == "int" and g.source is not None]
+    t = Translator(signature, graph, scope)
+    t.live = live | frozenset(s for s in numbers if t.is_state_or_python(s))
     python: list[tuple[Guard, str]] = []
     sizes = [g.expected for g in guards if g.kind == "size"]
     # Exact types first: what follows may read an object by its layout.
@@ -551,6 +601,8 @@ def translate(guards: Sequence[Guard], signature: Signature, graph: Graph, scope
             t.guard(g)
         except (NotNative, Unavailable) as e:
             python.append((g, str(e)))
+        except LOAD_ERRORS as e:
+            raise DoesNotHold(f"{name(g.source)} cannot be read: {e}") from e
     _global(t, guards[0] if guards else None)  # type: ignore[arg-type]
     if plan is not None:
         try:
