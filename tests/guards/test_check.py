@@ -48,7 +48,7 @@ CASES = [
     ("keys", {"a": 1}, ("a",), [({"a": 5}, True), ({"b": 1}, False), ({"a": 1, "b": 2}, False)]),
     ("keys", {}, ("a", "b"), [({"a": 1, "b": 1}, True), ({"b": 1, "a": 1}, False)]),
     ("missing_key", {}, "k", [({}, True), ({"k": 1}, False)]),
-    ("absent", Thing(), "k", [(Thing(), True), (Thing(k=1), False)]),
+    ("absent", Thing(), "k", [(Thing(), True), (Thing(k=1), False), (object(), True)]),
     ("has", Thing(k=1), "k", [(Thing(k=2), True), (Thing(), False)]),
     ("python", 1, lambda v: v > 0, [(1, True), (-1, False), ("a", False)]),
 ]

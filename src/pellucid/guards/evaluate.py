@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,17 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def own_dict(v: Any) -> Mapping[str, Any]:
+    """The instance dictionary; an empty one for an object that has none, and so no attributes of its own."""
+    try:
+        return instance_dict(v)
+    except AttributeError:
+        return _NOTHING
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
 def describe_tensor(v: Any) -> Any:
     """The TensorGuard that would hold of `v` exactly; the value itself if it is no tensor."""
     if not isinstance(v, torch.Tensor):
@@ -110,7 +121,7 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "int": _in_range,
     "len": lambda v, e: len(v) == e,
     "keys": lambda v, e: len(v) == len(e) and all(a is b or same(a, b) for a, b in zip(v, e)),
-    "absent": lambda v, e: e not in instance_dict(v),
+    "absent": lambda v, e: e not in own_dict(v),
     "missing_key": lambda v, e: e not in v,
     "has": lambda v, e: e in instance_dict(v),
     "code": lambda v, e: v.__code__ is e,
@@ -121,7 +132,7 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
 
 ACTUAL: dict[str, Callable[[Any], Any]] = {
     "tensor": describe_tensor, "type": type, "len": len, "keys": tuple,
-    "absent": lambda v: tuple(instance_dict(v)), "has": lambda v: tuple(instance_dict(v)), "missing_key": tuple,
+    "absent": lambda v: tuple(own_dict(v)), "has": lambda v: tuple(instance_dict(v)), "missing_key": tuple,
     "code": lambda v: v.__code__,
 }
 """Guard kind -> what of the value is shown beside `expected` (the value itself unless named here)."""

@@ -180,7 +180,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "int": _int,
     "len": _simple("len({v}) == {e}"),
     "keys": _keys,
-    "absent": _simple("{e} not in _vars({v})"),
+    "absent": _simple("{e} not in own_dict({v})"),
     "missing_key": _simple("{e} not in {v}"),
     "has": _simple("{e} in _vars({v})"),
     "code": _simple("{v}.__code__ is {e}", literal=False),
@@ -214,7 +214,7 @@ def write(guards: Sequence[Guard], graph: Graph, params: Sequence[str],
               f"    except LOAD_ERRORS:\n        return False\n")
     return source, {**HELPERS, **c.scope.held, "LOAD_ERRORS": evaluate.LOAD_ERRORS, "same": evaluate.same,
                     "disjoint": evaluate.disjoint, "keys_hold": evaluate.CHECKS["keys"], "dispatch_keys": dispatch_keys,
-                    "current": globalkey.current}
+                    "current": globalkey.current, "own_dict": evaluate.own_dict}
 
 
 def compile_text(source: str, globals_: dict[str, Any], name: str, label: str) -> FunctionType:

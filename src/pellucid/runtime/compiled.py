@@ -40,6 +40,8 @@ live: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 ASKED = 64
 """Hits before the order of entries is looked at."""
+MOST_CONTINUATIONS = 1000
+"""Continuations of one callable; where there are more, what follows runs in plain Python."""
 FAILURES = 3
 """Compilations of one table that may fail before it is left to plain Python."""
 
@@ -148,6 +150,10 @@ class Compiled:
         if table is None:
             params = tuple(f"slot {i}" for i in range(len(point.slots)))
             table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode), point)
+            if len(self.continuations) >= MOST_CONTINUATIONS:
+                table.blocked = f"the function has more than {MOST_CONTINUATIONS} places to go on after a break"
+                if len(self.continuations) == MOST_CONTINUATIONS:
+                    record.emit("storm", callable_id=self.id, message=f"{self.target.name}: {table.blocked}")
             self.continuations[key] = table
         return table
 

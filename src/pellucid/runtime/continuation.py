@@ -80,6 +80,10 @@ class _Slots:
             return _constant_key(r.value), r
         if type(r) is FromSource and r.source.kind == "const" and r.source.base is None:
             return ("object", id(r.source.obj)), r
+        if type(r) is Build and r.kind == "iterator" and r.detail == "sequence" and type(r.parts[1]) is FromConst:
+            # Items of a sequence are different objects (a model's layers), so its position decides what follows.
+            key, items = self.canonical(r.parts[0])
+            return ("iterator", "sequence", key, r.parts[1].value), Build(r.kind, (items, r.parts[1]), r.detail)  # type: ignore[arg-type]
         if type(r) is Build and r.kind in _STRUCTURE:
             pairs = [self.canonical(p) for p in r.parts]
             return (r.kind, r.detail, *(k for k, _ in pairs)), Build(r.kind, tuple(p for _, p in pairs), r.detail)  # type: ignore[misc]
