@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import torch
 
-from ...ir.types import Call, Expr, Fold, For, Let, Load, Running, Stmt, Write
+from ...ir.types import (Axis, Call, Expr, Fold, For, Index, Let, Literal, Load, Running, Stmt, Var, View,
+                         Write)
 
 WEIGHT = {"exp": 18, "exp2": 18, "expm1": 24, "log": 22, "log2": 26, "log10": 28, "log1p": 30, "tanh": 24,
           "sigmoid": 22, "erf": 40, "sin": 40, "cos": 40, "tan": 50, "pow": 80, "div": 4, "sqrt": 4, "rsqrt": 6,
@@ -51,6 +52,52 @@ def nodes(exprs: Iterable[Expr]) -> list[Expr]:
 def cost(stmts: Iterable[Stmt]) -> int:
     """Instructions of one run of the statements, nested loops counted as one iteration."""
     return sum(WEIGHT.get(e.fn, 1) for e in nodes(expressions(stmts)) if isinstance(e, Call))
+
+
+def _depends(e: Expr, axis: Axis, varying: set[int], memo: dict[int, bool]) -> bool:
+    got = memo.get(id(e))
+    if got is None:
+        if isinstance(e, Index):
+            got = e.axis.id == axis.id
+        elif isinstance(e, Call):
+            got = any(_depends(a, axis, varying, memo) for a in e.args)
+        elif isinstance(e, Load):
+            got = any(_depends(a, axis, varying, memo) for a in e.index)
+        else:
+            got = isinstance(e, Var) and e.id in varying
+        memo[id(e)] = got
+    return got
+
+
+def _accesses(stmts: Iterable[Stmt]) -> Iterable[tuple[View, tuple[Expr, ...]]]:
+    for e in nodes(expressions(stmts)):
+        if isinstance(e, Load):
+            yield e.view, e.index
+    for s in stmts:
+        if isinstance(s, Write):
+            yield s.view, s.index
+        elif isinstance(s, (For, Fold, Running)):
+            yield from _accesses(s.body)
+
+
+def lane_limit(stmts: Iterable[Stmt], axis: Axis) -> int:
+    """The most lanes that suit the accesses: 8 where some are not contiguous along the axis, and for an index that
+    divides the axis by a constant, the largest power of two in it."""
+    stmts = tuple(stmts)
+    memo: dict[int, bool] = {}
+    limit = 64
+    for view, index in _accesses(stmts):
+        for stride, e in zip(view.strides, index):
+            if stride == 0 or not _depends(e, axis, set(), memo):
+                continue
+            while isinstance(e, Call) and e.fn in ("add", "sub") and sum(_depends(a, axis, set(), memo) for a in e.args) == 1:
+                e = next(a for a in e.args if _depends(a, axis, set(), memo))
+            if isinstance(e, Call) and e.fn in ("floordiv", "mod") and isinstance(e.args[1], Literal):
+                d = int(e.args[1].value)  # type: ignore[arg-type]
+                limit = min(limit, max(d & -d, 8))
+            elif stride != 1 or not isinstance(e, Index):
+                limit = min(limit, 8)
+    return limit
 
 
 def written(stmts: Iterable[Stmt]) -> frozenset[int]:

@@ -7,11 +7,12 @@ a sum of BLOCK terms, however long the fold is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from ...ir.types import Accumulator, Fold
+from ...ir.types import Accumulator, Fold, Let, Stmt
 from ...shapes.dim import product
 from . import cost, statements
 from .errors import CodegenError
@@ -161,6 +162,8 @@ class _Plan:
         self.combiners = [combiner(a.combiner, a.var.dtype, a.value.dtype, self.small) for a in s.accumulators]
         self.vector = s.vector and f.vector_axis is None and not cost.has_vector_loop(s.body)
 
+        self.statements: tuple[Stmt, ...] = (*s.body, *(Let(a.var, a.value) for a in s.accumulators))
+
     def carried(self, lanes: int) -> list[tuple[str, str]]:
         return [(vec(t, lanes), n) for c in self.combiners for t, n in zip(c.types, c.neutral(lanes))]
 
@@ -178,8 +181,7 @@ def fold(f: Function, s: Fold) -> None:
     last = s.axes[-1]
     n = f.size(last.size)
     if p.vector:
-        values: tuple = tuple(s.body) + tuple(_as_let(a) for a in s.accumulators)
-        lanes = statements.pick_lanes(f, values, last, reduction=True)
+        lanes = statements.pick_lanes(f, p.statements, last)
     else:
         lanes = f.lanes
     limit = BLOCK * lanes * 2 if p.vector else SERIAL_BLOCK
@@ -193,12 +195,6 @@ def fold(f: Function, s: Fold) -> None:
         _define(f, p, p.split(states), 1 if p.vector else lanes)
         return
     _general(f, p, n, lanes, blocked)
-
-
-def _as_let(a: Accumulator):  # noqa: ANN202
-    from ...ir.types import Let
-
-    return Let(a.var, a.value)
 
 
 def _step(f: Function, p: _Plan, names: list[str], lanes: int, masked: bool) -> list[str]:
@@ -318,55 +314,28 @@ def _general(f: Function, p: _Plan, n: V, lanes: int, blocked: bool) -> None:
     _define(f, p, totals, out_lanes)
 
 
-def _blocks(f: Function, p: _Plan, n: V, lanes: int, flush) -> None:  # noqa: ANN001
-    """The last axis in blocks, each flushed; the rest of a vector loop is a block of its own."""
+def _blocks(f: Function, p: _Plan, n: V, lanes: int, flush: Callable[[list[str]], None]) -> None:
+    """The last axis in blocks, each flushed at its end; the caller has pushed the scope and n > 0."""
     axis = p.s.axes[-1]
-    zero = f.const(0)
-    step = lanes if p.vector else 1
     length = BLOCK * lanes if p.vector else SERIAL_BLOCK
-    whole = n if step == 1 else (f.const(n.value // step * step) if n.value is not None
-                                 else f.ibin("and", n, f.const(-step)))
-    outer = f.lanes, f.vector_axis, f.vector_aligned, dict(f.vars)
-    if p.vector:
-        f.lanes, f.vector_axis, f.vector_aligned = lanes, axis.id, True
 
     def one(b: V, _: list[str]) -> list[str]:
-        end = f.imin(f.iadd(b, f.const(length)), whole)
-
-        def point(i: V, names: list[str]) -> list[str]:
-            f.axes[axis.id] = i
-            return _step(f, p, names, lanes, False)
-
-        states = statements.counted(f, b, end, step, p.carried(lanes), point)
-        saved = f.lanes
+        f.forget()
+        end = f.imin(f.iadd(b, f.const(length)), n)
         if p.vector:
-            f.lanes = 1
+            states = statements.in_lanes(f, axis, b, end, lanes, p.carried(lanes),
+                                         lambda names: _step(f, p, names, lanes, False),
+                                         lambda names: _step(f, p, names, lanes, True), aligned=True)
+        else:
+            def point(i: V, names: list[str]) -> list[str]:
+                f.axes[axis.id] = i
+                return _step(f, p, names, lanes, False)
+
+            states = statements.counted(f, b, end, 1, p.carried(lanes), point)
         flush(states)
-        f.lanes = saved
         return []
 
-    statements.counted(f, zero, whole, length, (), one, runs=False)
-    f.vars = dict(outer[3])
-    f.forget()
-    if p.vector and (whole.value is None or whole.value < n.value):
-        f.axes[axis.id] = statements.here(f, whole)
-        f.count = f.isub(n, whole)
-
-        def rest(_: list[str]) -> list[str]:
-            states = _step(f, p, [init for _, init in p.carried(lanes)], lanes, True)
-            f.lanes = 1
-            flush(states)
-            f.lanes = lanes
-            return []
-
-        if f.count.value is not None:
-            rest([])
-        else:
-            statements._if(f, f.icmp("slt", whole, n), (), [], rest)
-        f.count = None
-        f.forget()
-    f.lanes, f.vector_axis, f.vector_aligned = outer[:3]
-    f.vars = outer[3]
+    statements.counted(f, f.const(0), n, length, (), one)
 
 
 def _define(f: Function, p: _Plan, states: list[list[str]], lanes: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ...ir.types import Axis, Fold, For, Let, Running, Stmt, Write
+from ...shapes.dim import hint
 from . import cost, fold
 from .expr import cast, value
 from .function import I64, Function
@@ -144,24 +145,24 @@ def vector_range(f: Function, axis: Axis, lo: V, hi: V, body: tuple[Stmt, ...], 
     guarded(f, lo, hi, emit)
 
 
-def pick_lanes(f: Function, body: tuple[Stmt, ...], axis: Axis, reduction: bool = False) -> int:
-    """Lanes of a vector loop: one register of the main element type, more where the body is so short that several
-    in flight are faster, fewer where the axis is short."""
-    lanes = max(f.cpu.vector_bytes // cost.element_bytes(body), 2)
+def pick_lanes(f: Function, body: tuple[Stmt, ...], axis: Axis) -> int:
+    """Lanes of a vector loop over `axis`: several 32-byte registers of the main element type in flight, the more the
+    shorter the body; fewer where the axis is short, lanes are loaded one by one, or a reshaped axis must not be cut."""
+    lanes = max(min(f.cpu.vector_bytes, 32) // cost.element_bytes(body), 2)
     work = cost.cost(body)
-    if work <= 4 and not cost.has_loop(body):
-        lanes *= 4 if reduction else 2
-    elif work <= 12 and not cost.has_loop(body):
-        lanes *= 2
+    if cost.has_loop(body):
+        lanes *= 8 if work <= 4 else 4 if work <= 12 else 2
+    else:
+        lanes *= 4 if work <= 16 else 2
     lanes = min(lanes, 64)
-    if isinstance(axis.size, int):
-        while lanes > 2 and lanes >= 2 * axis.size:
-            lanes //= 2
+    unit = cost.lane_limit(body, axis)
+    while lanes > 4 and (lanes > unit or lanes >= 2 * hint(axis.size)):
+        lanes //= 2
     return lanes
 
 
 def in_lanes(f: Function, axis: Axis, lo: V, hi: V, lanes: int, carried: Carried, full: Emit, rest: Emit,
-             aligned: bool, runs: bool = True) -> list[str]:
+             aligned: bool) -> list[str]:
     """Whole vectors by `full`, then what is left by `rest` with f.count set; carried values go through both.
 
     The caller has pushed the scope and made sure that lo < hi.
