@@ -92,14 +92,12 @@ class Explanation:
 
     @property
     def breaks(self) -> tuple[BreakReport, ...]:
-        """Each place of a break once, with the hits of all entries that end there."""
-        merged: dict[tuple[str, tuple[str, ...]], BreakReport] = {}
+        """Each place of a break once: what breaks there, with the hits of all entries that end there."""
+        merged: dict[tuple[str, ...], list[BreakReport]] = {}
         for e in self.entries:
-            if (b := e.breaks) is not None:
-                old = merged.get((b.code, b.path))
-                hits = b.hits + (old.hits if old else 0)
-                merged[(b.code, b.path)] = BreakReport(b.code, b.operation, b.where, b.path, b.remedy, hits)
-        return tuple(merged.values())
+            if e.breaks is not None:
+                merged.setdefault(e.breaks.path, []).append(e.breaks)
+        return tuple(_one_place(found) for found in merged.values())
 
     def json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers."""
@@ -110,3 +108,12 @@ class Explanation:
         return explanation_text(self)
 
     __str__ = text
+
+
+def _one_place(found: list[BreakReport]) -> BreakReport:
+    """All breaks at one line of the user's program, reached by one path, as one."""
+    def each(values: list[str]) -> str:
+        return "; ".join(dict.fromkeys(values))
+    first = found[0]
+    return BreakReport(each([b.code for b in found]), each([b.operation for b in found]), first.where, first.path,
+                       each([b.remedy for b in found]), max(b.hits for b in found))
