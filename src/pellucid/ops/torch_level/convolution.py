@@ -12,6 +12,7 @@ from ...shapes.dim import Size
 from ..errors import Unsupported, WouldRaise
 from .args import int_arg, need_tensor, ntuple
 from .declare import expansion
+from .opaque import opaque
 
 
 def _ints(b: GraphBuilder, x: Any, n: int, name: str) -> tuple[int, ...]:
@@ -151,7 +152,8 @@ def _adaptive(n: int) -> None:
 
     def maximum(builder: GraphBuilder, input: Val, output_size: Any, return_indices: bool = False) -> Any:
         if return_indices:
-            raise Unsupported("adaptive max pooling with indices", "use max_pool with return_indices")
+            op = getattr(torch.ops.aten, f"adaptive_max_pool{n}d")
+            return opaque(builder, op.default, (input, _out_size(need_tensor(input), output_size, n)), {})
         x, single = _batched(builder, input, n, f"adaptive_max_pool{n}d")
         return _unbatched(builder, builder.emit("adaptive_max_pool", x, _out_size(x, output_size, n)), single)
     expansion(f"F.adaptive_avg_pool{n}d", f"aten.adaptive_avg_pool{n}d",
@@ -180,8 +182,8 @@ def interpolate(b: GraphBuilder, input: Val, size: Any = None, scale_factor: Any
     """Nearest and (bi)linear interpolation of (N, C, ...) to constant sizes."""
     x = need_tensor(input)
     n = x.ndim - 2
-    if mode not in ("nearest", "nearest-exact", "linear", "bilinear", "trilinear") or antialias:
-        raise Unsupported(f"interpolate with mode={mode!r}, antialias={antialias}", "use nearest or bilinear")
+    if mode not in ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"):
+        raise Unsupported(f"interpolate with mode={mode!r}", "use nearest or bilinear")
     if n < 1 or ("linear" in mode and {"linear": 1, "bilinear": 2, "trilinear": 3}[mode] != n):
         raise WouldRaise(f"interpolate: mode {mode!r} does not fit an input of {x.ndim} dimensions")
     if (size is None) == (scale_factor is None):
@@ -194,9 +196,19 @@ def interpolate(b: GraphBuilder, input: Val, size: Any = None, scale_factor: Any
         want = tuple([_scaled(b, h, f) for h, f in zip(x.meta.shape[2:], factors)])
         if not recompute_scale_factor:
             scales = tuple(float(f) for f in factors)
+    if antialias or mode == "bicubic":
+        return _by_aten(b, x, want, scales, mode, bool(align_corners), antialias)
     if "nearest" in mode:
         return b.emit("upsample_nearest", x, want, scales, mode == "nearest-exact")
     return b.emit("upsample_linear", x, want, bool(align_corners), scales)
+
+
+def _by_aten(b: GraphBuilder, x: Val, size: Any, scales: Any, mode: str, corners: bool, antialias: bool) -> Val:
+    name = f"_upsample_{mode}2d_aa" if antialias else f"upsample_{mode}2d"
+    op = getattr(torch.ops.aten, name, None)
+    if op is None or x.ndim != 4:
+        raise WouldRaise(f"interpolate: mode {mode!r} with antialias={antialias} does not fit the input")
+    return opaque(b, op.default, (x, size, corners, *scales), {})
 
 
 def _scaled(b: GraphBuilder, size: Size, factor: float) -> Size:
@@ -213,6 +225,8 @@ def im2col(b: GraphBuilder, input: Val, kernel_size: Any, dilation: Any = 1, pad
         return b.emit("squeeze", im2col(b, b.emit("unsqueeze", x, 0), kernel_size, dilation, padding, stride), (0,))
     kernel, gaps = _ints(b, kernel_size, 2, "kernel_size"), _ints(b, dilation, 2, "dilation")
     pads, steps = _ints(b, padding, 2, "padding"), _ints(b, stride, 2, "stride")
+    if min(*kernel, *gaps, *steps) < 1 or min(pads) < 0:
+        raise WouldRaise("unfold: kernel_size, dilation and stride must be positive, padding non-negative")
     if any(pads):
         x = b.emit("pad", x, (pads[1], pads[1], pads[0], pads[0]), "constant", 0)
     n, c = x.meta.shape[:2]

@@ -12,6 +12,7 @@ from ..errors import Unsupported, WouldRaise
 from .args import broadcast_shapes, cast, need_tensor, numel, reject_out, same_shape, wrap_dim
 from .declare import expansion, mutating
 from .inplace import store
+from .opaque import opaque
 from .views import diagonal, select, slice_, to_shape
 
 
@@ -44,6 +45,7 @@ def take_along_dim(b: GraphBuilder, input: Val, indices: Val, dim: Any = None, *
     lead = broadcast_shapes(b, *[v.meta.shape[:d] + (1,) + v.meta.shape[d + 1:] for v in (x, i)])
     x = b.emit("expand", x, lead[:d] + (x.meta.shape[d],) + lead[d + 1:])
     i = b.emit("expand", i, lead[:d] + (i.meta.shape[d],) + lead[d + 1:])
+    i = b.emit("where", b.emit("lt", i, 0), b.emit("add", i, x.meta.shape[d]), i)
     return b.emit("gather", x, d, i)
 
 
@@ -118,8 +120,9 @@ def scatter_add(b: GraphBuilder, input: Val, dim: int, index: Val, src: Val, *, 
 def scatter_reduce(b: GraphBuilder, input: Val, dim: int, index: Val, src: Val, reduce: str, *,
                    include_self: bool = True, out: Any = None) -> Val:
     reject_out(out)
-    if not include_self:
-        raise Unsupported("scatter_reduce with include_self=False", "fill the target with the neutral value first")
+    if not include_self or reduce == "mean":
+        args = (input, dim, index, src, reduce)
+        return opaque(b, torch.ops.aten.scatter_reduce.two, args, {"include_self": include_self})
     return _scatter(b, input, dim, index, need_tensor(src, "src"), reduce)
 
 

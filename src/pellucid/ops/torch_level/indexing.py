@@ -150,11 +150,15 @@ def setitem(b: GraphBuilder, input: Val, key: Any, value: Any) -> None:
     store(b, y, put(b, y, indices, value, False))
 
 
-def _fill_mask(b: GraphBuilder, x: Val, mask: Val, value: Any) -> None:
+def _masked(b: GraphBuilder, x: Val, mask: Val, value: Val) -> Val:
+    """x where the mask, of x's leading dimensions, is false; elsewhere the 0-d value."""
     shape = mask.meta.shape
     if mask.ndim > x.ndim or not all(b.env.same(s, t) for s, t in zip(shape, x.meta.shape)):
         raise WouldRaise("the shape of the mask does not match the shape of the indexed tensor")
-    mask = b.emit("view", to_shape(b, mask, shape), shape + (1,) * (x.ndim - mask.ndim))
+    return b.emit("where", to_shape(b, mask, shape + (1,) * (x.ndim - mask.ndim)), value, x)
+
+
+def _fill_mask(b: GraphBuilder, x: Val, mask: Val, value: Any) -> None:
     if type(value) is Val:
         if any(not b.env.same(s, 1) for s in value.meta.shape):
             raise Unsupported("assigning a tensor through a boolean mask has a data-dependent shape",
@@ -162,7 +166,7 @@ def _fill_mask(b: GraphBuilder, x: Val, mask: Val, value: Any) -> None:
         value = cast(b, to_shape(b, value, ()), x.meta.dtype)
     else:
         value = b.emit("full", (), value, x.meta.dtype)
-    store(b, x, b.emit("where", mask, value, x))
+    store(b, x, _masked(b, x, mask, value))
 
 
 def _assign(b: GraphBuilder, target: Val, value: Any) -> None:
@@ -195,6 +199,9 @@ def index_put(b: GraphBuilder, input: Val, indices: Any, values: Val, accumulate
         raise WouldRaise("index put requires the source and destination dtypes to match")
     parts: list[Val | None] = list(indices)
     masks = [i for i in parts if i is not None and i.meta.dtype in (torch.bool, torch.uint8)]
+    if len(parts) == 1 and masks and masks[0].meta.dtype is torch.bool and not accumulate \
+            and all(b.env.same(s, 1) for s in values.meta.shape):
+        return _masked(b, x, masks[0], b.emit("view", values, ()))
     if masks:
         raise Unsupported("index_put with a boolean mask has a data-dependent shape", "use torch.where")
     return put(b, x, parts, values, accumulate)

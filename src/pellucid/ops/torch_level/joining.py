@@ -251,6 +251,8 @@ def pad(b: GraphBuilder, input: Val, pad: Any, mode: Any = "constant", value: An
         raise WouldRaise(f"padding mode {mode!r} doesn't take in value argument")
     if mode not in ("reflect", "replicate", "circular"):
         raise WouldRaise(f"unrecognised padding mode {mode}")
+    if any(b.env.decide("<", a, 0) for a in amounts):
+        raise Unsupported(f"padding mode {mode!r} with negative amounts", "slice the tensor first")
     n = len(amounts) // 2
     if x.ndim not in (n + 1, n + 2):
         raise WouldRaise(f"padding of {n} dimensions is not supported for a tensor of {x.ndim}")
@@ -330,14 +332,21 @@ def diag_embed(b: GraphBuilder, input: Val, offset: int = 0, dim1: int = -2, dim
     x = need_tensor(input)
     o = int_arg(b, offset, "offset")
     i, j = wrap_dim(dim1, x.ndim + 1, "dim1"), wrap_dim(dim2, x.ndim + 1, "dim2")
-    if (i, j) != (x.ndim - 1, x.ndim):
-        raise Unsupported("diag_embed into other than the last two dimensions", "permute the result")
+    if i == j:
+        raise WouldRaise("diagonal dimensions cannot be identical")
+    if i > j:
+        i, j, o = j, i, -o
     n = x.meta.shape[-1]
     wide = b.emit("pad", x, (o, 0) if o > 0 else (0, -o), "constant", 0)
     side = n + abs(o)
     rows, cols = b.emit("unsqueeze", _vector(b, side), 1), _vector(b, side)
     at = b.emit("unsqueeze", wide, x.ndim - 1)
-    return b.emit("where", b.emit("eq", b.emit("add", rows, o), cols), at, b.emit("full", (), 0, x.meta.dtype))
+    made = b.emit("where", b.emit("eq", b.emit("add", rows, o), cols), at, b.emit("full", (), 0, x.meta.dtype))
+    if (i, j) == (x.ndim - 1, x.ndim):
+        return made
+    rest = iter(range(x.ndim - 1))
+    order = tuple(x.ndim - 1 if d == i else x.ndim if d == j else next(rest) for d in range(x.ndim + 1))
+    return b.emit("clone", b.emit("permute", made, order), torch.contiguous_format)
 
 
 @expansion("F.one_hot")

@@ -189,11 +189,6 @@ def addbmm(b: GraphBuilder, input: Val, batch1: Val, batch2: Val, *, beta: Any =
     return _accumulated(b, need_tensor(input), total, beta, alpha)
 
 
-@expansion("torch.chain_matmul", "linalg.multi_dot")
-def chain(b: GraphBuilder, *matrices: Any, out: Any = None) -> Val:
-    raise Unsupported("chain_matmul and multi_dot", "multiply with @ in the order that you want")
-
-
 @expansion("kron")
 def kron(b: GraphBuilder, input: Val, other: Val, *, out: Any = None) -> Val:
     reject_out(out)
@@ -229,7 +224,13 @@ def tensordot(b: GraphBuilder, a: Val, b_: Any = None, dims: Any = 2, out: Any =
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     left, right = [wrap_dim(d, x.ndim) for d in left], [wrap_dim(d, y.ndim) for d in right]
-    for i, j in zip(left, right):
+    for i, j in zip(left, right):  # a dimension of size 1 broadcasts: the other side is summed first
+        if x.meta.shape[i] == y.meta.shape[j]:
+            continue
+        if b.env.same(x.meta.shape[i], 1):
+            y = b.emit("sum", y, (j,), True, None)
+        elif b.env.same(y.meta.shape[j], 1):
+            x = b.emit("sum", x, (i,), True, None)
         _inner(b, x.meta.shape[i], y.meta.shape[j])
     free_x = [d for d in range(x.ndim) if d not in left]
     free_y = [d for d in range(y.ndim) if d not in right]

@@ -240,8 +240,8 @@ def nll_loss_forward(b: GraphBuilder, input: Val, target: Val, weight: Val | Non
 def hinge_embedding_loss(b: GraphBuilder, input: Val, target: Val, margin: float = 1.0, size_average: Any = None,
                          reduce: Any = None, reduction: str = "mean") -> Val:
     x, t = need_tensor(input), need_tensor(target, "target")
-    below = b.emit("where", b.emit("eq", t, -1), b.emit("clamp", b.emit("sub", margin, x), 0, None), 0.0)
-    return reduced(b, b.emit("add", b.emit("where", b.emit("eq", t, 1), x, 0.0), below),
+    below = b.emit("where", b.emit("ne", t, 1), b.emit("clamp", b.emit("sub", margin, x), 0, None), 0.0)
+    return reduced(b, b.emit("add", b.emit("where", b.emit("ne", t, -1), x, 0.0), below),
                    _reduction(reduction, size_average, reduce))
 
 

@@ -66,6 +66,8 @@ def diff(b: GraphBuilder, input: Val, n: int = 1, dim: int = -1, prepend: Any = 
     if not x.ndim:
         raise WouldRaise("diff expects input to be at least one-dimensional")
     d = wrap_dim(dim, x.ndim)
+    if n == 0:
+        return b.emit("clone", x, torch.contiguous_format)
     ends = [t for t in (prepend, x, append) if t is not None]
     if len(ends) > 1:
         x = b.emit("cat", tuple(ends), d)

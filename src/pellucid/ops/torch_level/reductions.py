@@ -11,6 +11,7 @@ from ..errors import Unsupported, WouldRaise
 from ..promote import result_type
 from .args import broadcast_shapes, cast, expand_to, need_tensor, reject_out, wrap_dim, wrap_dims
 from .declare import expansion
+from .opaque import opaque
 from .views import diagonal
 
 
@@ -211,7 +212,7 @@ def linalg_norm(b: GraphBuilder, A: Val, ord: Any = None, dim: Any = None, keepd
     x = need_tensor(A, "A")
     pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or (dim is None and x.ndim == 2)
     if ord is not None and pair and ord != "fro":
-        raise Unsupported(f"matrix norm of order {ord!r}", "use the Frobenius norm")
+        return opaque(b, torch.linalg.norm, (x, ord), {"dim": dim, "keepdim": keepdim, "dtype": dtype})
     return vector_norm(b, x, 2 if ord in (None, "fro") else ord, wrap_dims(dim, x.ndim), keepdim, dtype)
 
 

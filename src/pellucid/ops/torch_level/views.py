@@ -82,7 +82,9 @@ def flatten(b: GraphBuilder, input: Val, start_dim: int = 0, end_dim: int = -1) 
 @expansion("ravel")
 def ravel(b: GraphBuilder, input: Val) -> Val:
     x = need_tensor(input)
-    return x if x.ndim == 1 and x.meta.strides == (1,) else to_shape(b, x, (numel(x),))
+    if not strides.is_contiguous(b.env, x.meta.shape, x.meta.strides):
+        x = b.emit("clone", x, torch.contiguous_format)
+    return b.emit("view", x, (numel(x),))
 
 
 @expansion("unflatten")
