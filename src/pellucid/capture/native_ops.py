@@ -37,6 +37,8 @@ def update(mapping: Any, other: Any) -> None:
 
 def native_operation(cx: Capture, f: Frame, stop: Broken) -> Operation:
     """(function, arguments, keywords, what is done with the result)."""
+    if stop.whole:
+        raise CannotContinue(stop, "it looks at the frames of the program")
     if stop.function is not None:
         then = stop.then
         op = f.code.instrs[f.index].op

@@ -80,8 +80,8 @@ def make_function(detail: Any, closure: Any, defaults: Any, kwdefaults: Any, ann
     f.__kwdefaults__ = kwdefaults
     if annotations:
         f.__annotations__ = annotations
-    if attrs:
-        f.__dict__.update(attrs)
+    for key, value in (attrs or {}).items():
+        setattr(f, key, value)
     return f
 
 
@@ -248,6 +248,7 @@ COMMIT: dict[str, Callable[[Any, Any, Any], None]] = {
     "setitem": lambda t, k, v: t.__setitem__(k, v),
     "delitem": lambda t, k, v: t.__delitem__(k),
     "list": _whole_list,
+    "extend": lambda t, k, v: list.extend(t, v),
     "update": _whole_dict,
     "set": _whole_set,
     "deque": _deque,
@@ -258,7 +259,7 @@ COMMIT: dict[str, Callable[[Any, Any, Any], None]] = {
     "next": _advance,
     "python": lambda t, k, v: k(t, v),
 }
-"""Effect kind -> commit(target, key, value). Beside those listed at `Effect`: deldict, delglobal, delcell; `next`
+"""Effect kind -> commit(target, key, value). Beside those listed at `Effect`: extend, deldict, delglobal, delcell; `next`
 advances the target iterator `key` times; `python` calls the pure helper `key` with target and value. The target of
 `global` is the dictionary of globals; `setattr` writes past any `__setattr__` of the class (its code was captured)."""
 

@@ -158,7 +158,8 @@ def _effects(cx: Capture, v: Value) -> list[Effect]:
     if t is DictVal:
         return _dict_effects(cx, v)
     if t is ListVal:
-        assert v.items is not None
+        if v.items is None:
+            return [Effect("extend", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.tail or ()])))]
         return [Effect("list", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.items])))]
     if t is SetVal:
         assert v.items is not None

@@ -175,7 +175,9 @@ class Capture:
         """The signal that the program raises cls(*args); args are Python constants."""
         from .values.instance import exception_value
 
-        return Raised(exception_value(self, cls, [self.literal(a) for a in args]))
+        v = exception_value(self, cls, [self.literal(a) for a in args])
+        v.context = self.machine.handled_exception()
+        return Raised(v)
 
     def reraise(self, error: BaseException) -> Raised:
         """The signal for an exception that a pure native function raised on known operands."""
@@ -187,7 +189,13 @@ class Capture:
                 args.append(self.literal(a))
             except TypeError:
                 args.append(Const(str(a)))
-        return Raised(exception_value(self, type(error), args))
+        v = exception_value(self, type(error), args)
+        v.context = self.machine.handled_exception()
+        for name in ("name", "obj", "path"):
+            if type(error) in (NameError, ImportError, ModuleNotFoundError, AttributeError, UnboundLocalError) \
+                    and type(getattr(error, name, None)) is str:
+                v.dict.items[name] = Const(getattr(error, name))
+        return Raised(v)
 
     # ---------------------------------------------------------------- writes
     def wrote(self, v: Value) -> None:

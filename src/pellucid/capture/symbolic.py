@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 import sys
 import types
@@ -27,7 +28,8 @@ from .values.globals_ import builtin_value, globals_value
 from .values.instance import InstanceVal
 from .values.iterator import GeneratorVal, IterVal
 from .values.klass import ClassVal
-from .values.mapping import DictVal, keyword_mapping
+from .values.traceback_ import TracebackVal
+from .values.mapping import DictVal, function_label, keyword_mapping
 from .values.pymodule import ModuleVal
 from .values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
 from .values.sets import SetVal
@@ -55,6 +57,9 @@ class Symbolic:
     def user_stack(self) -> UserStack:
         f = self.frame
         return () if f is None else self._below(f.back) + self._here(f)
+
+    def handled_exception(self) -> Any:
+        return handled(self.frame)
 
     def _here(self, f: Frame) -> UserStack:
         index = f.index - 1 if f.index else 0
@@ -124,7 +129,8 @@ class Symbolic:
         if f is not None and f.depth >= sys.getrecursionlimit() - 1:
             raise cx.raised(RecursionError, "maximum recursion depth exceeded")
         cx.inlined[fn.code] = None
-        return Frame(code, program(code), fn, globals_value(cx, fn), None, bind(self, f, code, fn, args, kwargs or None))  # type: ignore[arg-type]
+        return Frame(code, program(code), fn, globals_value(cx, fn), None, bind(self, f, code, fn, args, kwargs or None,
+                     fn.obj.__qualname__ if fn.obj is not None else fn.qualname))  # type: ignore[arg-type]
 
     # ---------------------------------------------------------------- constants, variables
     def const(self, f: Frame, value: Any) -> Value:
@@ -167,7 +173,9 @@ class Symbolic:
         if v is None:
             v = builtin_value(self.cx, name)
             if v is None:
-                raise self.cx.raised(NameError, f"name '{name}' is not defined")
+                raised = self.cx.raised(NameError, f"name '{name}' is not defined")
+                raised.value.slots = {"name": Const(name)}
+                raise raised
         return v
 
     def store_global(self, f: Frame, name: str, value: Value) -> None:
@@ -200,8 +208,7 @@ class Symbolic:
         return UNBOUND if v is None else v
 
     def load_build_class(self, f: Frame) -> Value:
-        self.frame = f
-        raise Broken("PB114", "a class is defined here")
+        return self.cx.fixed(builtins.__build_class__)
 
     # ---------------------------------------------------------------- attributes, operators, items
     def getattr(self, f: Frame, obj: Value, name: str) -> Any:
@@ -319,7 +326,10 @@ class Symbolic:
 
     def convert(self, f: Frame, conversion: int, value: Value) -> Any:
         self.frame = f
-        r = text_of(self.cx, value, "__str__" if conversion == 1 else "__repr__")
+        if conversion == 3:
+            r = Invoke(polyfill(self.cx, "ascii"), [value])
+        else:
+            r = text_of(self.cx, value, "__str__" if conversion == 1 else "__repr__")
         return self.enter(f, r) if type(r) is Invoke else r
 
     def format(self, f: Frame, value: Value, spec: Any) -> Any:
@@ -328,47 +338,60 @@ class Symbolic:
         return self.enter(f, r) if type(r) is Invoke else r
 
     def list_append(self, f: Frame, items: Any, value: Value) -> None:
-        items.items.append(value)
+        self.frame = f
+        items.append(self.cx, value)
 
     def set_add(self, f: Frame, items: Any, value: Value) -> None:
         self.frame = f
-        items.items[value.key(self.cx)] = None
+        items.write(self.cx)[value.key(self.cx)] = None
 
     def map_add(self, f: Frame, mapping: Any, key: Value, value: Value) -> None:
         self.frame = f
-        mapping.items[key.key(self.cx)] = value
+        mapping.put(self.cx, key.key(self.cx), value)
 
     def list_extend(self, f: Frame, items: Any, iterable: Value) -> Frame | None:
         self.frame = f
-        more = all_of(self.cx, iterable)
+        more = self.all_items(iterable, "Value after * must be an iterable, not {}")
         if more is None:
             return self._effect(f, Invoke(polyfill(self.cx, "list_extend"), [items, iterable]))
-        items.items.extend(more)
+        items.write(self.cx).extend(more)
         return None
+
+    def all_items(self, iterable: Value, message: str) -> list[Value] | None:
+        """all_of, with another message for what is not iterable."""
+        try:
+            return all_of(self.cx, iterable)
+        except Raised as e:
+            args = getattr(getattr(e.value, "base", None), "items", None)
+            if args and type(args[0]) is Const and str(args[0].value).endswith("object is not iterable"):
+                raise self.cx.raised(TypeError, message.format(iterable.pytype(self.cx).__name__)) from None
+            raise
 
     def set_update(self, f: Frame, items: Any, iterable: Value) -> Frame | None:
         self.frame = f
         more = all_of(self.cx, iterable)
         if more is None:
             return self._effect(f, Invoke(polyfill(self.cx, "set_update"), [items, iterable]))
+        target = items.write(self.cx)
         for x in more:
-            items.items[x.key(self.cx)] = None
+            target[x.key(self.cx)] = None
         return None
 
     def dict_update(self, f: Frame, mapping: Any, other: Value) -> Frame | None:
         self.frame = f
         from .known.builtin_functions import update_dict
 
+        if not isinstance(other, (DictVal, InstanceVal)):
+            raise self.cx.raised(TypeError, f"'{other.pytype(self.cx).__name__}' object is not a mapping")
         r = update_dict(self.cx, mapping, [other], {})
         return None if r is None else self._effect(f, r)
 
     def dict_merge(self, f: Frame, mapping: Any, other: Value, function: Value) -> Frame | None:
         self.frame = f
         cx = self.cx
-        for k, v in keyword_mapping(cx, other).items():
+        for k, v in keyword_mapping(cx, other, function).items():
             if k in mapping.items:
-                name = getattr(function, "qualname", "function")
-                raise cx.raised(TypeError, f"{name}() got multiple values for keyword argument '{k}'")
+                raise cx.raised(TypeError, f"{function_label(function)} got multiple values for keyword argument '{k}'")
             mapping.items[k] = v
         return None
 
@@ -377,7 +400,7 @@ class Symbolic:
 
     def unpack(self, f: Frame, value: Value, n: int) -> Any:
         self.frame = f
-        items = all_of(self.cx, value)
+        items = self.all_items(value, "cannot unpack non-iterable {} object")
         if items is None:
             return self.enter(f, Invoke(polyfill(self.cx, "list"), [value]))
         if len(items) != n:
@@ -388,7 +411,7 @@ class Symbolic:
 
     def unpack_ex(self, f: Frame, value: Value, before: int, after_: int) -> Any:
         self.frame = f
-        items = all_of(self.cx, value)
+        items = self.all_items(value, "cannot unpack non-iterable {} object")
         if items is None:
             return self.enter(f, Invoke(polyfill(self.cx, "list"), [value]))
         if len(items) < before + after_:
@@ -478,10 +501,10 @@ class Symbolic:
 
     def call_ex(self, f: Frame, function: Value, args: Any, keywords: Any) -> Any:
         self.frame = f
-        xs = all_of(self.cx, args)
+        xs = self.all_items(args, function_label(function) + " argument after * must be an iterable, not {}")
         if xs is None:
             raise Broken("PB112", "*args of an object whose items are not known")
-        kw = {} if keywords is UNBOUND else keyword_mapping(self.cx, keywords)
+        kw = {} if keywords is UNBOUND else keyword_mapping(self.cx, keywords, function)
         r = function.call(self.cx, list(xs), kw)
         return self.enter(f, r) if type(r) is Invoke else r
 
@@ -588,14 +611,22 @@ class Symbolic:
         if cause is not UNBOUND and not (type(cause) is Const and cause.constant(cx) is None):
             if isinstance(cause, ClassVal):
                 cause = self.value_of(cause.call(cx, [], {}))
+            if not isinstance(cause, InstanceVal) or not cause.is_exception:
+                raise cx.raised(TypeError, "exception causes must derive from BaseException")
             exc.cause = cause
+        if cause is not UNBOUND:
+            exc.suppress = True
         if current is not None and current is not exc:
             exc.context = current
         raise Raised(exc)
 
     def exc_matches(self, f: Frame, exc: Value, kind: Value) -> Any:
         self.frame = f
-        return TRUE if instance_of(self.cx, exc, kind.constant(self.cx)) else FALSE
+        cls = kind.constant(self.cx)
+        for c in cls if type(cls) is tuple else (cls,):
+            if not isinstance(c, type) or not issubclass(c, BaseException):
+                raise self.cx.raised(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+        return TRUE if instance_of(self.cx, exc, cls) else FALSE
 
     def group_matches(self, f: Frame, exc: Value, kind: Value) -> tuple[Value, Value]:
         raise Broken("PB112", "except*")
@@ -616,7 +647,7 @@ class Symbolic:
         return error
 
     def exc_info(self, f: Frame, exc: Any) -> list[Value]:
-        return [self.cx.fixed(exc.cls), exc, NONE]
+        return [self.cx.fixed(exc.cls), exc, TracebackVal(exc)]
 
     def with_parts(self, f: Frame, manager: Value) -> tuple[Value, Value]:
         self.frame = f
@@ -663,15 +694,22 @@ class Symbolic:
     def match_class(self, f: Frame, subject: Value, cls: Value, positional: int, names: Any) -> Value:
         self.frame = f
         c = cls.constant(self.cx)
+        if not isinstance(c, type):
+            raise self.cx.raised(TypeError, "called match pattern must be a type")
         if not instance_of(self.cx, subject, c):
             return NONE
         attrs = [n.value for n in names.load(self.cx)]
         if positional:
             if c in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple, bytearray):
                 if positional > 1:
-                    raise Broken("PB112", "match of several positional patterns on a built-in class")
+                    raise self.cx.raised(TypeError, f"{c.__name__}() accepts 1 positional sub-pattern ({positional} given)")
                 return TupleVal([subject])
-            attrs = [*c.__match_args__[:positional], *attrs]
+            names_ = getattr(c, "__match_args__", ())
+            if positional > len(names_):
+                s = "" if len(names_) == 1 else "s"
+                raise self.cx.raised(TypeError, f"{c.__name__}() accepts {len(names_)} positional sub-pattern{s} "
+                                                f"({positional} given)")
+            attrs = [*names_[:positional], *attrs]
         out = []
         for n in attrs:
             try:

@@ -59,7 +59,7 @@ class _Slots:
 
     def number(self, r: Recipe) -> int:
         key: Any = r
-        if type(r) is FromConst:      # two numbers are never the same value: they may differ in the next round
+        if type(r) in (FromConst, Build):      # equal numbers may differ in the next round; equal builds are two objects
             key = object()
         else:
             try:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import builtins
 import collections
+import dataclasses
 import functools
 import inspect
+import logging
 import operator
+import sys
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +22,7 @@ from ..frames import EXHAUSTED
 from ..operators import binary, compare, identical, unary
 from ..polyfills import polyfill
 from ..state import Capture
-from ..values.base import Broken, Invoke, NotConstant, Raised, Value
+from ..values.base import Broken, Invoke, NotConstant, Raised, Value, give_up
 from ..values.builtin import KNOWN, BuiltinVal, TensorMethod
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.function import FunctionVal, MethodVal, PartialVal, SuperVal
@@ -153,7 +157,7 @@ def _delattr(cx: Capture, args: Args, kw: Kw) -> Any:
 
 @known(callable)
 def _callable(cx: Capture, args: Args, kw: Kw) -> Any:
-    return boolean(hasattr(args[0].pytype(cx), "__call__"))
+    return boolean(cx.class_info(args[0].pytype(cx)).find("__call__") is not MISSING)
 
 
 @known(id)
@@ -183,7 +187,11 @@ def _super(cx: Capture, args: Args, kw: Kw) -> Any:
     else:
         after, obj = args
     cls = after.constant(cx)
-    t = obj.constant(cx) if isinstance(obj, ClassVal) else obj.pytype(cx)
+    t = obj.pytype(cx)
+    if isinstance(obj, ClassVal) and issubclass(obj.constant(cx), cls):
+        t = obj.constant(cx)
+    if not issubclass(t, cls):
+        raise cx.raised(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return SuperVal(cls, obj, t)
 
 
@@ -229,7 +237,7 @@ def _float(cx: Capture, args: Args, kw: Kw) -> Any:
     return None
 
 
-@known(str, repr, ascii)
+@known(str)
 def _str(cx: Capture, args: Args, kw: Kw) -> Any:
     return text_of(cx, args[0], "__str__") if args else Const("")
 
@@ -252,12 +260,15 @@ def text_of(cx: Capture, v: Value, method: str) -> Any:
             r = v.invoke_special(cx, "__repr__", [])
         if r is not None:
             return r
-        if v.is_exception and method == "__str__":
-            items = v.base.items
+        if v.is_exception and method == "__str__" and v.info.find("__str__") in (BaseException.__str__, KeyError.__str__):
+            items = v.base.load(cx)
             if not items:
                 return Const("")
             if len(items) == 1:
                 return text_of(cx, items[0], "__repr__" if issubclass(v.cls, KeyError) else "__str__")
+            return text_of(cx, v.base, "__str__")
+        if v.is_exception and method == "__repr__" and v.info.find("__repr__") is BaseException.__repr__:
+            return Invoke(polyfill(cx, "exception_repr"), [Const(v.cls.__name__), v.base])
     if isinstance(v, (ClassVal, FunctionVal, BuiltinVal)) and getattr(v, "obj", None) is not None:
         return Const(fn(v.constant(cx)))
     try:
@@ -265,6 +276,11 @@ def text_of(cx: Capture, v: Value, method: str) -> Any:
     except NotConstant:
         raise Broken("PB102" if type(v) is TensorVal else "PB112", f"{fn.__name__}() of a {type(v).__name__[:-3].lower()}",
                      cx.fixed(fn), [v]) from None
+
+
+@known(ascii)
+def _ascii(cx: Capture, args: Args, kw: Kw) -> Any:
+    return Invoke(polyfill(cx, "ascii"), args)
 
 
 @known(format)
@@ -652,6 +668,39 @@ def _vars(cx: Capture, args: Args, kw: Kw) -> Any:
     return args[0].attr(cx, "__dict__")
 
 
+@known(dataclasses._process_class)  # type: ignore[attr-defined]
+def _process_class(cx: Capture, args: Args, kw: Kw) -> Any:
+    raise Broken("PB114", "a dataclass is made", cx.fixed(dataclasses._process_class), args, kw)  # type: ignore[attr-defined]
+
+
+@known(warnings.warn)
+def _warn(cx: Capture, args: Args, kw: Kw) -> Any:
+    raise Broken("PB103", "warnings.warn()", cx.fixed(warnings.warn), args, kw)
+
+
+@known(logging.Logger._log)
+def _log(cx: Capture, args: Args, kw: Kw) -> Any:
+    raise Broken("PB103", "a log message is written", cx.fixed(logging.Logger._log), args, kw)
+
+
+def _enabled(level: int, expected: bool) -> Any:
+    def check(logger: Any) -> bool:
+        return logger.isEnabledFor(level) is expected
+    check.__name__ = f"isEnabledFor({level}) is {expected}"
+    return check
+
+
+@known(logging.Logger.isEnabledFor)
+def _is_enabled_for(cx: Capture, args: Args, kw: Kw) -> Any:
+    logger, level = args[0], args[1].constant(cx)
+    if not isinstance(logger, InstanceVal) or logger.obj is None:
+        return None
+    answer = logger.obj.isEnabledFor(level)
+    assert logger.source is not None
+    cx.guard_once((logger, level), "python", logger.source, _enabled(level, answer), "log level")
+    return boolean(answer)
+
+
 @known(print)
 def _print(cx: Capture, args: Args, kw: Kw) -> Any:
     raise Broken("PB103", "print()", cx.fixed(print), args, kw)
@@ -682,6 +731,8 @@ def _method(cx: Capture, args: Args, kw: Kw) -> Any:
 
 @known(object)
 def _object(cx: Capture, args: Args, kw: Kw) -> Any:
+    if args or kw:
+        raise cx.raised(TypeError, "object() takes no arguments")
     return InstanceVal(cx, object)
 
 
@@ -748,8 +799,33 @@ def _contains(cx: Capture, args: Args, kw: Kw) -> Any:
     return t if isinstance(t, Invoke) else boolean(t)
 
 
+@known(eval, exec)
+def _eval(cx: Capture, args: Args, kw: Kw) -> Any:
+    if len(args) < 2:
+        raise give_up("eval() or exec() in the frame that calls it")
+    return None
+
+
+@known(sys._getframe)
+def _getframe(cx: Capture, args: Args, kw: Kw) -> Any:
+    raise give_up("sys._getframe()")
+
+
+@known(sys.exc_info)
+def _exc_info(cx: Capture, args: Args, kw: Kw) -> Any:
+    exc = cx.machine.handled_exception()
+    if exc is None:
+        return TupleVal([NONE, NONE, NONE])
+    from ..values.traceback_ import TracebackVal
+
+    return TupleVal([cx.fixed(exc.cls), exc, TracebackVal(exc)])
+
+
 @known(builtins.dir)
 def _dir(cx: Capture, args: Args, kw: Kw) -> Any:
+    if not args:
+        names = locals_of(cx, cx.machine.frame)
+        return ListVal([Const(n) for n in sorted(names.items)])  # type: ignore[attr-defined]
     if args and isinstance(args[0], ClassVal):
         return cx.literal(dir(args[0].constant(cx)))
     raise Broken("PB112", "dir()", cx.fixed(dir), args, kw)

@@ -72,7 +72,7 @@ for _c in (list, tuple, dict, collections.OrderedDict, set, frozenset, str, rang
 # ------------------------------------------------------------------ list
 @method(list, "append")
 def list_append(cx: Capture, s: ListVal, args: Args, kw: Kw) -> Any:
-    s.write(cx).append(args[0])
+    s.append(cx, args[0])
     return NONE
 
 

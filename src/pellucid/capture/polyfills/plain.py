@@ -122,6 +122,16 @@ def percent_format(template, values):
     return template % tuple([v if isinstance(v, (int, float)) else str(v) for v in values])
 
 
+def ascii_(obj):
+    return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def exception_repr(name, args):
+    if len(args) == 1:
+        return f"{name}({args[0]!r})"
+    return name + repr(args)
+
+
 # ------------------------------------------------------------------ iteration
 def contains_by_iteration(container, item):
     for x in container:

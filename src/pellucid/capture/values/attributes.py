@@ -88,6 +88,7 @@ def _is_immediate(raw: Any) -> bool:
 def getset(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
     """Attributes that C code computes: `__dict__`, `__class__`, an exception's parts."""
     from .instance import InstanceVal
+    from .traceback_ import TracebackVal
 
     if name == "__class__":
         return cx.fixed(cls)
@@ -97,14 +98,16 @@ def getset(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
         if v.is_exception:
             if name == "args":
                 return v.base
+            if v.obj is not None and name in ("__cause__", "__context__", "__suppress_context__"):
+                return cx.wrap(getattr(v.obj, name), Source("attr", v.source, name))
             if name == "__cause__":
                 return v.cause or Const(None)
             if name == "__context__":
                 return v.context or Const(None)
             if name == "__traceback__":
-                return Const(None)
+                return TracebackVal(v)
             if name == "__suppress_context__":
-                return Const(v.cause is not None)
+                return Const(v.suppress)
             if name == "value" and cls is StopIteration:
                 return v.base.items[0] if v.base.items else Const(None)
         if v.obj is not None and name == "__weakref__":

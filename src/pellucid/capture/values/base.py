@@ -114,6 +114,8 @@ class Broken(Stop):
         self.args_, self.kwargs, self.then = list(args), kwargs or {}, then
         self.remedy = remedy or BREAKS[code].remedy
         self.stack: UserStack = ()
+        self.whole = False
+        """There is no native operation that would do: the whole call must run natively."""
         super().__init__(f"{code}: {message}")
 
 
@@ -122,8 +124,15 @@ def unsupported(message: str, remedy: str = "") -> Broken:
     return Broken(UNSUPPORTED_OPERATION, message, remedy=remedy)
 
 
+def give_up(message: str) -> Broken:
+    """A break after which capture cannot go on: the operation looks at real frames. The whole call must run natively."""
+    stop = Broken(UNSUPPORTED_OPERATION, message)
+    stop.whole = True
+    return stop
+
+
 def describe(v: Value) -> str:
     return type(v).__name__.removesuffix("Val").lower() or "value"
 
 
-__all__ = ["Broken", "Invoke", "NotConstant", "Raised", "Result", "Value", "describe", "unsupported"]
+__all__ = ["Broken", "Invoke", "NotConstant", "Raised", "Result", "Value", "describe", "give_up", "unsupported"]

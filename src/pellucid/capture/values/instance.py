@@ -29,7 +29,7 @@ class InstanceVal(Value):
     base         for a subclass of dict, list, tuple or set: the contents; for an exception: its args
     """
 
-    __slots__ = ("cls", "obj", "source", "info", "dict", "slots", "base", "typed", "cause", "context")
+    __slots__ = ("cls", "obj", "source", "info", "dict", "slots", "base", "typed", "cause", "context", "suppress")
 
     def __init__(self, cx: Capture, cls: type, obj: Any = None, source: Source | None = None, base: Any = None):
         self.cls, self.obj, self.source, self.base = cls, obj, source, base
@@ -38,6 +38,7 @@ class InstanceVal(Value):
         self.slots: dict[str, Value] | None = None
         self.cause: Value | None = None
         self.context: Value | None = None
+        self.suppress = False
         if obj is None:
             self.dict = DictVal(owner=self)
         else:
@@ -65,6 +66,8 @@ class InstanceVal(Value):
 
     def guard_absent(self, cx: Capture, name: Any) -> None:
         self.pytype(cx)
+        if not self.info.has_dict:
+            return
         cx.guard("absent", self.source, name, "attribute lookup")
 
     def dict_source(self) -> Source:
@@ -212,6 +215,8 @@ class InstanceVal(Value):
         if v is not None:
             return v
         if self.obj is None:
+            if self.is_exception:
+                return Const(self.suppress if name == "__suppress_context__" else None)
             raise self.no_attribute(cx, name)
         self.pytype(cx)
         try:
@@ -393,7 +398,14 @@ class InstanceVal(Value):
         kind = None
         if self.is_exception:
             kind = "exception"
-            parts += [cx.recipe(v) for v in base.items]
+            for name, v in (("__context__", self.context), ("__cause__", self.cause)):
+                if v is not None:
+                    names += (name,)
+                    parts.append(cx.recipe(v))
+            if self.suppress:
+                names += ("__suppress_context__",)
+                parts.append(FromConst(True))
+            parts += [cx.recipe(v) for v in base.load(cx)]
         elif isinstance(base, DictVal):
             kind = "dict"
             from .mapping import key_value

@@ -236,17 +236,32 @@ def _plain(k: Any) -> Any:
     return str(k) if isinstance(k, Value) else k
 
 
-def keyword_mapping(cx: Capture, v: Value) -> dict[str, Value]:
+def keyword_mapping(cx: Capture, v: Value, function: Value | None = None) -> dict[str, Value]:
     """The keyword arguments that **v stands for."""
     from .instance import InstanceVal
 
     if isinstance(v, InstanceVal) and isinstance(v.base, DictVal):
         v = v.base
     if not isinstance(v, DictVal):
-        raise Broken("PB112", f"**{type(v).__name__} is not a plain dict")
+        if isinstance(v, InstanceVal):
+            raise Broken("PB112", f"** of a {v.cls.__name__}, which is no dict")
+        raise cx.raised(TypeError, f"{function_label(function)} argument after ** must be a mapping, "
+                                   f"not {v.pytype(cx).__name__}")
     out: dict[str, Value] = {}
     for k, x in v.load(cx).items():
         if type(k) is not str:
             raise cx.raised(TypeError, "keywords must be strings")
         out[k] = x
     return out
+
+
+def function_label(function: Any) -> str:
+    """How CPython names a callable in messages about * and **: module.qualname()."""
+    obj = getattr(function, "obj", None)
+    if obj is None:
+        qualname, module = getattr(function, "qualname", None), getattr(function, "module", None)
+    else:
+        qualname, module = getattr(obj, "__qualname__", None), getattr(obj, "__module__", None)
+    if not qualname:
+        return f"{type(function).__name__.removesuffix('Val').lower()} object"
+    return f"{module}.{qualname}()" if module and module != "builtins" else f"{qualname}()"

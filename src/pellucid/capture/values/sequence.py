@@ -131,13 +131,38 @@ def structseq_fields(cls: type) -> tuple[str, ...]:
 
 
 class ListVal(SequenceVal):
-    __slots__ = ("written",)
+    """A list outside that is only appended to need not be looked into: `tail` is what was appended then."""
+
+    __slots__ = ("written", "tail")
     base = list
 
     def __init__(self, items: list[Value] | None, cls: type | None = None, obj: Any = None,
                  source: Source | None = None):
         super().__init__(items, cls, obj, source)
         self.written = False
+        self.tail: list[Value] | None = None
+
+    def load(self, cx: Capture) -> list[Value]:
+        items = self.items
+        if items is None:
+            items = SequenceVal.load(self, cx)
+            if self.tail is not None:
+                items += self.tail
+                self.tail = None
+        return items
+
+    def append(self, cx: Capture, value: Value) -> None:
+        if self.items is not None:
+            self.write(cx).append(value)
+            return
+        if self.tail is None:
+            self.tail = []
+            if self.source is not None and self.source.kind != "const":
+                cx.guard("type", self.source, self.cls, "append")
+        if not self.written:
+            self.written = True
+            cx.wrote(self)
+        self.tail.append(value)
 
     def write(self, cx: Capture) -> list[Value]:
         """The items, about to be changed."""
