@@ -97,7 +97,8 @@ def layout() -> Layout:
     before = [word(g._cdata + 8 * k) for k in range(_WORDS)]
     g.requires_grad_(True)
     meta = _only("autograd metadata", [8 * k for k in range(2, 8) if before[k] == 0 and word(g._cdata + 8 * k)])
-    found = Layout(handle, storage, data, meta, _requires_grad_byte(word(g._cdata + meta), g), ndim, offset, numel, dtype,
+    found = Layout(handle, storage, data, meta, _requires_grad_byte(word(g._cdata + meta), g), ndim, offset, numel,
+                   dtype,
                    keyset)
     verify(found)
     return found
@@ -154,7 +155,7 @@ def verify(o: Layout) -> None:
     for t in itertools.chain(kinds):
         expected = (t._cdata, t.data_ptr(), dtype_code(t.dtype), tuple(t.shape), t.stride(), _keys(t))
         if read(o, t) != expected:
-            raise Unavailable(f"torch {torch.__version__}: fields of a {type(t).__name__} of shape {tuple(t.shape)} read "
+            raise Unavailable(f"torch {torch.__version__}: a {type(t).__name__} of shape {tuple(t.shape)} reads "
                               f"as {read(o, t)}, torch says {expected}")
         meta = word(t._cdata + o.autograd_meta)
         if t.is_leaf and bool(meta and byte(meta + o.meta_requires_grad)) != t.requires_grad:

@@ -1,4 +1,5 @@
-"""The thread's global state as native code can read it: a list of probes, each one word by a call of an exported function.
+"""The thread's global state as native code can read it: a list of probes, each one word by a call of an exported
+function.
 
 Together they tell apart every state that changes what a plan without autograd computes, or who must see its operators:
 grad, inference and forward modes, dispatch key sets (autocast, functorch, tracing, dispatch modes), function modes,
@@ -24,7 +25,8 @@ FULL = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """word = function(argument), or the word `offset` bytes behind the pointer that it returns; compared under `mask`."""
+    """word = function(argument), or the word `offset` bytes behind the pointer that it returns; compared under
+    `mask`."""
 
     name: str
     function: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 import threading
@@ -13,7 +14,7 @@ import torch
 from pellucid.runtime.native import records as R
 from pellucid.runtime.native.call import EntryTable, NativeCallable, Signature
 from pellucid.runtime.native.runner import NativeRunner
-from pellucid.runtime.native.state import Watch, state_words_for_dict, watch_key
+from pellucid.runtime.native.state import Watch, state_words_for_dict, state_words_for_order, watch_key
 from pellucid.schedule.types import Plan, ViewOfInput
 from pellucid.torchdoor import threadstate
 from pellucid.torchdoor.layout import dispatch_keys, dtype_code
@@ -116,7 +117,8 @@ def functions():
 
 
 CALLS = [((), {}), ((1,), {}), ((1, 2), {}), ((1, 2, 3), {}), ((1, 2, 3, 4), {}), ((1,), {"b": 5}), ((1,), {"c": 5}),
-         ((1, 2), {"b": 3}), ((), {"b": 1, "a": 2}), ((1,), {"k": 2}), ((1,), {"k": 2, "l": 3}), ((1, 2), {"k": 9, "z": 8}),
+         ((1, 2),
+          {"b": 3}), ((), {"b": 1, "a": 2}), ((1,), {"k": 2}), ((1,), {"k": 2, "l": 3}), ((1, 2), {"k": 9, "z": 8}),
          ((), {"z": 1, "y": 2}), ((1,), {"more": 1}), ((1,), {"rest": 1}), ((), {"a": 1, "k": 2})]
 
 
@@ -148,7 +150,8 @@ def test_receiver_is_the_first_parameter(slow):
     me = object()
     s = Signature.of(method, me)
     c = NativeCallable(s, slow)
-    c.publish([EntryTable([], 3, Watch(), [], None, [], ("recipe", [R.PUSH_REGISTER, 0, R.PUSH_REGISTER, 1, R.PUSH_REGISTER, 2,
+    c.publish([EntryTable([], 3, Watch(), [], None, [], ("recipe", [R.PUSH_REGISTER, 0, R.PUSH_REGISTER, 1,
+                                                                    R.PUSH_REGISTER, 2,
                                                                  R.MAKE_TUPLE, 3], 4))])
     assert c.function(7) == (me, 7, 2) and c.function(x=7, y=8) == (me, 7, 8)
     assert c.function(7, self=3) == "slow" and c.function(1, 2, 3) == "slow"
@@ -200,7 +203,8 @@ def test_finish_and_python_check(runner, slow):
 
 def test_failed_step_goes_the_slow_way(runner, slow):
     x, y = buffer(0, (8,), "input", 0), buffer(1, (8,), "output", 0)
-    plan = runner.prepare(Plan((x, y), (kernel_step("check", x, y, can_raise=True),), (), 0, (new_output(y),)), kernels())
+    plan = runner.prepare(Plan((x, y), (kernel_step("check", x, y, can_raise=True),), (), 0, (new_output(y),)),
+                          kernels())
     a = torch.ones(8)
     c = NativeCallable(Signature.plain(["x"]), slow)
     c.publish([EntryTable(tensor_check(0, a), 1, Watch(), [], plan, [("register", 0)])])
@@ -255,6 +259,17 @@ def test_dictionary_keys_are_watched_in_two_levels(slow):
         assert c.function(5) == "slow" and e2.stale
 
 
+def test_order_of_an_ordered_dict_is_watched(slow):
+    d = collections.OrderedDict(a=1, b=2, c=3)
+    e = identity_entry()
+    state_words_for_order(e.watch, d)
+    c = NativeCallable(Signature.plain(["x"]), slow)
+    c.publish([e])
+    assert c.function(5) == 5
+    d.move_to_end("b")
+    assert c.function(5) == "slow"
+
+
 def test_everything_is_freed(runner):
     class Held:
         pass
@@ -287,7 +302,8 @@ def test_references_do_not_drift_over_many_calls(runner, slow):
     none = sys.getrefcount(None)
     for _ in range(300_000):
         f(x)
-    assert (sys.getrefcount(x), sys.getrefcount(f), sys.getrefcount(e)) == before and abs(sys.getrefcount(None) - none) < 50
+    assert (sys.getrefcount(x), sys.getrefcount(f),
+            sys.getrefcount(e)) == before and abs(sys.getrefcount(None) - none) < 50
     assert c.counts[0] == 300_001
 
 

@@ -31,10 +31,12 @@ def runner() -> NativeRunner:
 
 
 def test_dynamic_batch(runner):
-    x, t, w, z = buffer(0, (A, 8), "input", 0), buffer(1, (A, 8)), buffer(2, (8, 3), "input", 1), buffer(3, (3,), "input", 2)
+    x, t, w, z = buffer(0, (A, 8), "input",
+                        0), buffer(1, (A, 8)), buffer(2, (8, 3), "input", 1), buffer(3, (3,), "input", 2)
     y = buffer(4, (A, 3), "output", 0)
     where, total = places(2, t)
-    plan = Plan((x, t, w, z, y), (kernel_step("add_one", x, t), gemm_step(whole(t), whole(w), whole(y), whole(z))), where,
+    plan = Plan((x, t, w, z, y), (kernel_step("add_one", x, t), gemm_step(whole(t), whole(w), whole(y), whole(z))),
+                where,
                 total, (new_output(y),), symbols=(SymbolDef(S0, 0, 0),))
     f = runner.make(plan, kernels())
     weight, bias = torch.randn(8, 3), torch.randn(3)
@@ -48,8 +50,8 @@ def test_dynamic_batch(runner):
 def test_size_expressions(a, b):
     """Each expression as an output's offset into a window, compared with shapes.dim.evaluate."""
     runner = NativeRunner()
-    exprs = [A * A * 3 - 2 * B + 7, (A + 5) // B, (A - 40) // B, (A - 40) % B, size_min(A * B, 100 + A), size_max(A, B * 2),
-             ((A + B) // 3) % 7 * A]
+    exprs = [A * A * 3 - 2 * B + 7, (A + 5) // B, (A - 40) // B, (A - 40) % B, size_min(A * B, 100 + A),
+             size_max(A, B * 2), ((A + B) // 3) % 7 * A]
     x = buffer(0, (A, B), "input", 0)
     outs = tuple(ViewOfInput(0, (1,), (1000 + e,), 0) for e in exprs)
     plan = Plan((x,), (), (), 0, outs, symbols=(SymbolDef(S0, 0, 0), SymbolDef(S1, 0, 1)))
@@ -160,7 +162,8 @@ def test_parallel_kernel(runner, four_threads, n):
 
 def test_parallel_kernel_reports_index_errors(runner, four_threads):
     x, y = buffer(0, (5000,), "input", 0), buffer(1, (5000,), "output", 0)
-    f = runner.make(Plan((x, y), (kernel_step("check", x, y, grain=16, can_raise=True),), (), 0, (new_output(y),)), kernels())
+    f = runner.make(Plan((x, y), (kernel_step("check", x, y, grain=16, can_raise=True),), (), 0, (new_output(y),)),
+                    kernels())
     a = torch.ones(5000)
     f(a)
     a[4900] = -1

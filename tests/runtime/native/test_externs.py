@@ -26,7 +26,8 @@ def run(runner, kind, inputs, outputs, strides=None, through_arena=False, **para
     ins = [buffer(i, t.shape, "input", i, t.dtype, t.stride()) for i, t in enumerate(inputs)]
     outs = [buffer(len(ins) + i, s, "arena" if through_arena else "output", None if through_arena else i, d,
                    None if strides is None else strides[i]) for i, (s, d) in enumerate(outputs)]
-    steps = [ExternStep(Extern(kind, tuple(map(whole, ins)), tuple(map(whole, outs)), tuple(sorted(params.items())), True),
+    steps = [ExternStep(Extern(kind, tuple(map(whole, ins)), tuple(map(whole, outs)), tuple(sorted(params.items())),
+                               True),
                         can_raise=True)]
     buffers, results = [*ins, *outs], outs
     if through_arena:
@@ -93,7 +94,8 @@ def test_sort_and_topk(runner, descending):
     got = run(runner, "sort", [x], [(v.shape, v.dtype), (i.shape, i.dtype)], dim=0, descending=descending, stable=True)
     assert torch.equal(got[0], v) and torch.equal(got[1], i)
     v, i = torch.topk(x, 3, 1, descending, True)
-    got = run(runner, "topk", [x], [(v.shape, v.dtype), (i.shape, i.dtype)], k=3, dim=1, largest=descending, sorted=True)
+    got = run(runner, "topk", [x], [(v.shape, v.dtype), (i.shape, i.dtype)], k=3, dim=1, largest=descending,
+              sorted=True)
     assert torch.equal(got[0], v) and torch.equal(got[1], i)
 
 

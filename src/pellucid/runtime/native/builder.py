@@ -280,7 +280,8 @@ class Function:
         return self.convert(v, PTR, "inttoptr")
 
     def select(self, c: Value, a: Operand, b: Operand, type: str = I64) -> Value:
-        return self.emit(type, f"select i1 {c.name}, {type} {self.value(a, type).name}, {type} {self.value(b, type).name}")
+        return self.emit(type,
+                         f"select i1 {c.name}, {type} {self.value(a, type).name}, {type} {self.value(b, type).name}")
 
     def smin(self, a: Value, b: Operand) -> Value:
         return self.call(self.module.extern("llvm.smin.i64", I64, [I64, I64]), a, b)
@@ -394,7 +395,8 @@ class Function:
             raise ValueError(f"function {self.callee.name} does not end in a return")
         linkage = "internal " if self.internal else ""
         body = "\n".join(["first_block:", *self.slots, *self.lines])
-        return f"define {linkage}{self.callee.ret} @{self.callee.name}({params}) {self.attributes}uwtable{tail} {{\n{body}\n}}\n"
+        head = f"define {linkage}{self.callee.ret} @{self.callee.name}({params}) {self.attributes}uwtable{tail}"
+        return f"{head} {{\n{body}\n}}\n"
 
 
 class Switch:
@@ -529,7 +531,8 @@ class Module:
     def imports(self) -> tuple[str, ...]:
         own = {f.callee.name for f in self.functions}
         personality = {"__gxx_personality_v0"} if any(f.personality for f in self.functions) else set()
-        return tuple(sorted({n for n in self.externs if not n.startswith("llvm.")} - own | self.variables | personality))
+        functions = {n for n in self.externs if not n.startswith("llvm.")} - own
+        return tuple(sorted(functions | self.variables | personality))
 
     def text(self) -> str:
         own = {f.callee.name for f in self.functions}

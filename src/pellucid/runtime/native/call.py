@@ -188,7 +188,8 @@ class NativeCallable:
                              receiver=0 if s.receiver is REQUIRED else id(s.receiver), slow=id(self.slow))
         kept = R.CALL.snapshot // 8
         self._self.held[3] = (signature, names, defaults, self._self.held[3])
-        self._call[:kept] = words[:kept]
+        for k, w in enumerate(words[:kept]):
+            self._call[k] = w
         self._self.held[3] = self._self.held[3][:3]
 
     def publish(self, entries: Sequence[EntryTable], params: int | None = None) -> None:

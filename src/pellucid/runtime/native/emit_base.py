@@ -27,7 +27,8 @@ SHIM = {
     "aoti_torch_delete_tensor_object": (I32, [PTR]), "aoti_torch_copy_": (I32, [PTR, PTR, I32]),
     "aoti_torch_get_data_ptr": (I32, [PTR, PTR]),
 }
-OPENMP = {"GOMP_parallel": (VOID, [PTR, PTR, I32, I32]), "omp_get_thread_num": (I32, []), "omp_get_num_threads": (I32, [])}
+OPENMP = {"GOMP_parallel": (VOID, [PTR, PTR, I32, I32]), "omp_get_thread_num": (I32, []),
+          "omp_get_num_threads": (I32, [])}
 TORCH = {
     # at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool)
     "empty_strided": ("_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb",
@@ -52,7 +53,8 @@ BLAS = ("sgemm_", "dgemm_")
 
 
 class Base:
-    """The module being written, with outside functions as attributes: `base.py("PyTuple_New")`, `base.torch("wrap")`."""
+    """The module being written, with outside functions as attributes: `base.py("PyTuple_New")`,
+    `base.torch("wrap")`."""
 
     def __init__(self, layout: Layout, vector_bytes: int):
         self.m = Module()
@@ -102,7 +104,8 @@ def emit_helpers(b: Base) -> None:
     # A temporary at::Tensor over memory; the result goes to *out. Returns the shim's error code.
     with m.function("make_handle", I32, [("data", PTR), ("ndim", I64), ("sizes", PTR), ("strides", PTR), ("dtype", I64),
                                          ("out", PTR)], cold=True) as (f, data, ndim, sizes, strides, dtype, out):
-        f.ret(f.call(b.c("aoti_torch_create_tensor_from_blob"), data, ndim, sizes, strides, 0, f.trunc(dtype, I32), 0, 0,
+        f.ret(f.call(b.c("aoti_torch_create_tensor_from_blob"), data, ndim, sizes, strides, 0, f.trunc(dtype, I32), 0,
+                     0,
                      out))
 
 

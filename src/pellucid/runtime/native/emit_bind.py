@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from .builder import UNLIKELY, Function, Value
 from .emit_base import I1, I16, I32, I64, PTR, VOID, Base, fail
-from .records import (BAD_ARGUMENT, CONDITION, CONDITION_FAILED, CONDITION_OPS, FINE, FRAME, INPUT, PLAN, SIZE_OP, SIZE_OPS,
-                      SYMBOL)
+from .records import (
+    BAD_ARGUMENT,
+    CONDITION,
+    CONDITION_FAILED,
+    CONDITION_OPS,
+    FINE,
+    FRAME,
+    INPUT,
+    PLAN,
+    SIZE_OP,
+    SIZE_OPS,
+    SYMBOL,
+)
 
 
 def emit_bind(b: Base) -> None:
@@ -38,7 +49,8 @@ def _emit_frame(b: Base) -> None:
         with f.if_(f.load(I64, plan, PLAN.dynamic) != 0):
             f.store(at, frame, FRAME.values)
             f.call(b.c("memcpy"), at, constants, f.load(I64, plan, PLAN.values) * 8)
-        for name in ("kept_count", "arena", "chunk", "arena_used", "status", "step", "message", "code", "threads", "held"):
+        for name in ("kept_count", "arena", "chunk", "arena_used", "status", "step", "message", "code", "threads",
+                     "held"):
             f.store(0, frame, getattr(FRAME, name))
         with f.for_(f.load(I64, plan, PLAN.news)) as i:
             f.store(0, f.index(f.load(PTR, frame, FRAME.news), i))
@@ -131,7 +143,8 @@ def _emit_sizes(b: Base) -> None:
             x, y = (f.element(I64, values, f.load(I64, r, k)) for k in (CONDITION.a, CONDITION.b))
             equal, less = x == y, x < y
             holds = f.select(op == CONDITION_OPS["=="], equal, f.select(
-                op == CONDITION_OPS["!="], equal ^ 1, f.select(op == CONDITION_OPS["<"], less, less | equal, I1), I1), I1)
+                op == CONDITION_OPS["!="], equal ^ 1, f.select(op == CONDITION_OPS["<"], less, less | equal,
+                                                               I1), I1), I1)
             with f.if_(holds ^ 1, UNLIKELY):
                 f.store(CONDITION_FAILED, frame, FRAME.code)
                 f.store(i, frame, FRAME.step)

@@ -1,4 +1,5 @@
-"""Emits the call of a compiled callable: bind the arguments, find the entry that fits, run its plan, build the result."""
+"""Emits the call of a compiled callable: bind the arguments, find the entry that fits, run its plan, build the
+result."""
 
 from __future__ import annotations
 
@@ -8,8 +9,27 @@ from .emit_check import emit_checks
 from .emit_run import results_tuple
 from .emit_steps import TUPLE_ITEMS
 from .jit import PAYLOAD
-from .records import (BUILD, CALL, ENTRY, FILL, FINE, FRAME, MAKE_DICT, MAKE_LIST, MAKE_TUPLE, PLAN, PUSH_CONSTANT, PUSH_OUTPUT,
-                      PUSH_REGISTER, PUSH_VALUE, RESULT_FINISH, RESULT_NONE, RESULT_OUTPUT, RESULT_RECIPE, SNAPSHOT)
+from .records import (
+    BUILD,
+    CALL,
+    ENTRY,
+    FILL,
+    FINE,
+    FRAME,
+    MAKE_DICT,
+    MAKE_LIST,
+    MAKE_TUPLE,
+    PLAN,
+    PUSH_CONSTANT,
+    PUSH_OUTPUT,
+    PUSH_REGISTER,
+    PUSH_VALUE,
+    RESULT_FINISH,
+    RESULT_NONE,
+    RESULT_OUTPUT,
+    RESULT_RECIPE,
+    SNAPSHOT,
+)
 
 LIST_ITEMS = list.__basicsize__ - 16
 """Where a list keeps the pointer to its items: behind its length."""
@@ -41,7 +61,8 @@ def _emit_bind(b: Base) -> None:
 
     # Arguments to registers. 1: bound; 0: not (the slow path raises what Python would). New objects for *args and
     # **kwargs are left in their registers, to be released by drop_extra.
-    with m.function("bind_arguments", I64, [("call", PTR), ("args", PTR), ("n", I64), ("kwnames", PTR), ("regs", PTR)]) as (
+    with m.function("bind_arguments", I64,
+                    [("call", PTR), ("args", PTR), ("n", I64), ("kwnames", PTR), ("regs", PTR)]) as (
             f, call, args, n, kwnames, regs):
         params = f.load(I64, call, CALL.params)
         first, limit = f.load(I64, call, CALL.first), f.load(I64, call, CALL.limit)
@@ -112,14 +133,16 @@ def _emit_bind(b: Base) -> None:
 
 
 def _emit_fits(b: Base) -> None:
-    """entry_fits(call, entry, regs): whether all of the entry's conditions but the plan's hold; -1 with an error set."""
+    """entry_fits(call, entry, regs): whether all of the entry's conditions but the plan's hold; -1 with an error
+    set."""
     m = b.m
     with m.function("entry_fits", I64, [("call", PTR), ("entry", PTR), ("regs", PTR)]) as (f, call, entry, regs):
         with f.if_(f.load(I64, entry, ENTRY.stale) != 0, UNLIKELY):
             f.ret(0)
         with f.if_(f.call(b.own("arguments_fit"), f.load(PTR, entry, ENTRY.checks), regs) == 0):
             f.ret(0)
-        with f.if_(f.call(b.own("probes_fit"), f.load(PTR, entry, ENTRY.probe_records), f.load(I64, entry, ENTRY.probes))
+        with f.if_(f.call(b.own("probes_fit"), f.load(PTR, entry, ENTRY.probe_records),
+                          f.load(I64, entry, ENTRY.probes))
                    == 0, UNLIKELY):
             f.ret(0)
         with f.if_(f.call(b.own("state_fits"), entry) == 0, UNLIKELY):
@@ -142,7 +165,8 @@ def _emit_fits(b: Base) -> None:
 def _emit_result(b: Base) -> None:
     """build(entry, outputs, regs, values, work): the result by the entry's postfix program; takes no references."""
     m = b.m
-    with m.function("build", PTR, [("entry", PTR), ("outputs", PTR), ("regs", PTR), ("values", PTR), ("work", PTR)]) as (
+    with m.function("build", PTR,
+                    [("entry", PTR), ("outputs", PTR), ("regs", PTR), ("values", PTR), ("work", PTR)]) as (
             f, entry, outputs, regs, values, work):
         depth = f.variable(I64, 0)
         records = f.load(PTR, entry, ENTRY.result_records)
@@ -188,7 +212,8 @@ def _emit_result(b: Base) -> None:
         f.ret(f.load(PTR, work))
 
     # finish(outputs tuple, arguments tuple)
-    with m.function("call_finish", PTR, [("call", PTR), ("entry", PTR), ("outputs", PTR), ("count", I64), ("regs", PTR)],
+    with m.function("call_finish", PTR,
+                    [("call", PTR), ("entry", PTR), ("outputs", PTR), ("count", I64), ("regs", PTR)],
                     cold=True) as (f, call, entry, outputs, count, regs):
         pair = f.slot(PTR, 2)
         outs = results_tuple(f, b, count, outputs)
@@ -217,7 +242,8 @@ def _emit_entry(b: Base) -> None:
             fills = f.load(PTR, entry, ENTRY.fill_records)
             with f.for_(f.load(I64, entry, ENTRY.fills)) as i:
                 r = fills + i * FILL.size
-                f.store(f.element(PTR, regs, f.load(I64, r, FILL.register)), f.index(inputs, f.load(I64, r, FILL.input)))
+                f.store(f.element(PTR, regs, f.load(I64, r, FILL.register)),
+                        f.index(inputs, f.load(I64, r, FILL.input)))
             f.call(b.own("open_frame"), plan, frame, inputs)
             with f.if_(f.call(b.own("bind"), plan, frame) != FINE, UNLIKELY):
                 f.store(0, done)
@@ -249,7 +275,8 @@ def _emit_entry(b: Base) -> None:
 
 def _emit_builtin(b: Base) -> None:
     m = b.m
-    with m.function("call_compiled", PTR, [("self", PTR), ("args", PTR), ("n", I64), ("kwnames", PTR)], internal=False) as (
+    with m.function("call_compiled", PTR, [("self", PTR), ("args", PTR), ("n", I64), ("kwnames", PTR)],
+                    internal=False) as (
             f, self, args, n, kwnames):
         call = f.load(PTR, self, PAYLOAD)
         snapshot = f.load(PTR, call, CALL.snapshot)
@@ -266,7 +293,8 @@ def _emit_builtin(b: Base) -> None:
                 inputs = f.index(regs, f.load(I64, snapshot, SNAPSHOT.registers))
                 outputs = f.index(inputs, f.load(I64, snapshot, SNAPSHOT.inputs))
                 work = f.index(outputs, f.load(I64, snapshot, SNAPSHOT.outputs))
-                frame = regs + (f.load(I64, snapshot, SNAPSHOT.stack_bytes) - f.load(I64, snapshot, SNAPSHOT.frame_bytes))
+                frame = regs + (f.load(I64, snapshot,
+                                       SNAPSHOT.stack_bytes) - f.load(I64, snapshot, SNAPSHOT.frame_bytes))
                 pointers = f.load(PTR, snapshot, SNAPSHOT.entry_pointers)
                 with f.for_loop(entries) as (i, loop):
                     entry = f.element(PTR, pointers, i)

@@ -90,7 +90,8 @@ def _emit_state(b: Base) -> None:
             got = f.load(I64, f.load(PTR, r, WORD.address)) & f.load(I64, r, WORD.mask)
             with f.if_(got != f.load(I64, r, WORD.expected), UNLIKELY):
                 f.ret(0)
-        with f.if_(f.call(b.own("dicts_fit"), f.load(PTR, entry, ENTRY.dict_records), f.load(I64, entry, ENTRY.dicts)) == 0,
+        with f.if_(f.call(b.own("dicts_fit"), f.load(PTR, entry, ENTRY.dict_records),
+                          f.load(I64, entry, ENTRY.dicts)) == 0,
                    UNLIKELY):
             f.ret(0)
         records = f.load(PTR, entry, ENTRY.block_records)
@@ -155,7 +156,8 @@ def _emit_tensor(b: Base) -> None:
 def _emit_overlap(b: Base) -> None:
     m = b.m
     # [first, last) of the bytes that a tensor spans; empty where it has no elements.
-    with m.function("extent", "void", [("obj", PTR), ("itemsize", I64), ("out", PTR)], cold=True) as (f, obj, itemsize, out):
+    with m.function("extent", "void", [("obj", PTR), ("itemsize", I64), ("out", PTR)], cold=True) as (
+            f, obj, itemsize, out):
         impl = b.impl(f, obj)
         n, sizes, strides = b.sizes_strides(f, impl)
         last = f.variable(I64, 0)
@@ -173,7 +175,8 @@ def _emit_overlap(b: Base) -> None:
         pairs = r + CHECK.size
         one, two = f.slot(I64, 2), f.slot(I64, 2)
         with f.for_(n) as i:
-            f.call(b.own("extent"), f.element(PTR, regs, f.element(I64, pairs, i * 2)), f.element(I64, pairs, i * 2 + 1), one)
+            f.call(b.own("extent"), f.element(PTR, regs, f.element(I64, pairs, i * 2)),
+                   f.element(I64, pairs, i * 2 + 1), one)
             with f.for_(i) as j:
                 f.call(b.own("extent"), f.element(PTR, regs, f.element(I64, pairs, j * 2)),
                        f.element(I64, pairs, j * 2 + 1), two)

@@ -113,9 +113,9 @@ def _emit_one(b: Base) -> None:
             f.store(f.convert(alpha, F32, "fptrunc"), scale)
             f.store(f.convert(f.zext(has_bias), F32, "sitofp"), zero_one)
         n_, t_ = letters["N"].at(f), letters["T"].at(f)
-        at = [f.index(ints, j, I32) for j in range(6)]
-        f.call(f.load(PTR, s, GEMM_STEP.function), f.select(tb, t_, n_, PTR), f.select(ta, t_, n_, PTR), at[0], at[1], at[2],
-               scale, pb, at[3], pa, at[4], zero_one, pc, at[5], ret=VOID, params=BLAS_SIGNATURE)
+        numbers = [f.index(ints, j, I32) for j in range(6)]
+        f.call(f.load(PTR, s, GEMM_STEP.function), f.select(tb, t_, n_, PTR), f.select(ta, t_, n_, PTR), *numbers[:3],
+               scale, pb, numbers[3], pa, numbers[4], zero_one, pc, numbers[5], ret=VOID, params=BLAS_SIGNATURE)
         f.ret()
 
 

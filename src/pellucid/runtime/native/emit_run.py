@@ -1,4 +1,5 @@
-"""Emits a whole call of a plan: outputs, steps with or without the GIL, commits, results; and the built-in `plan_run`."""
+"""Emits a whole call of a plan: outputs, steps with or without the GIL, commits, results; and the built-in
+`plan_run`."""
 
 from __future__ import annotations
 
@@ -6,8 +7,27 @@ from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import I32, I64, PTR, VOID, Base, fail
 from .emit_steps import TUPLE_ITEMS
 from .jit import PAYLOAD
-from .records import (BAD_ARGUMENT, COMMIT, CPP_ERROR, FINE, FIXED, FRAME, INPUT, INPUT_ITSELF, INPUT_VIEW, NEW, NEW_TENSOR,
-                      NEW_VIEW, NO_MEMORY, OUTPUT, OUTPUT_ITSELF, OUTPUT_VIEW, PLACE, PLAN, PYTHON_ERROR)
+from .records import (
+    BAD_ARGUMENT,
+    COMMIT,
+    CPP_ERROR,
+    FINE,
+    FIXED,
+    FRAME,
+    INPUT,
+    INPUT_ITSELF,
+    INPUT_VIEW,
+    NEW,
+    NEW_TENSOR,
+    NEW_VIEW,
+    NO_MEMORY,
+    OUTPUT,
+    OUTPUT_ITSELF,
+    OUTPUT_VIEW,
+    PLACE,
+    PLAN,
+    PYTHON_ERROR,
+)
 
 STRONG = 0xFFFFFFFF
 """A storage's word 1 counts strong references in its low half; its top bit says that a Python object wraps it."""
@@ -157,7 +177,8 @@ def _emit_outputs(b: Base) -> None:
             fail(f, b, frame, CPP_ERROR, message)
         f.ret(None)
 
-    with m.function("make_outputs", VOID, [("plan", PTR), ("frame", PTR), ("results", PTR)]) as (f, plan, frame, results):
+    with m.function("make_outputs", VOID, [("plan", PTR), ("frame", PTR), ("results", PTR)]) as (
+            f, plan, frame, results):
         args, news = f.load(PTR, frame, FRAME.args), f.load(PTR, frame, FRAME.news)
         records = f.load(PTR, plan, PLAN.output_records)
         count = f.load(I64, plan, PLAN.outputs)
@@ -167,7 +188,8 @@ def _emit_outputs(b: Base) -> None:
             r = records + i * OUTPUT.size
             number = f.load(I64, r, OUTPUT.number)
             made = f.variable(PTR, None)
-            with f.switch(f.load(I64, r, OUTPUT.kind), [NEW_TENSOR, INPUT_ITSELF, OUTPUT_ITSELF, INPUT_VIEW, OUTPUT_VIEW,
+            with f.switch(f.load(I64, r, OUTPUT.kind), [NEW_TENSOR, INPUT_ITSELF, OUTPUT_ITSELF, INPUT_VIEW,
+                                                        OUTPUT_VIEW,
                                                         NEW_VIEW]) as kinds:
                 with kinds.case(NEW_TENSOR):
                     made.set(f.call(b.own("wrap_new"), frame, f.index(news, number)))
@@ -262,7 +284,8 @@ def _emit_execute(b: Base) -> None:
 
 
 def _emit_error(b: Base) -> None:
-    """raise_failure(plan, frame): the Python exception for the frame's code, made by error_type(code, step, message)."""
+    """raise_failure(plan, frame): the Python exception for the frame's code, made by error_type(code, step,
+    message)."""
     m = b.m
     build = m.extern("Py_BuildValue", PTR, [PTR], variadic=True)
     with m.function("raise_failure", VOID, [("plan", PTR), ("frame", PTR)], cold=True) as (f, plan, frame):
@@ -314,7 +337,8 @@ def _emit_builtin(b: Base) -> None:
 
 def _emit_run_bound(b: Base) -> None:
     """raise_argument, and run_bound(plan, frame, outputs): runs a bound frame. With `outputs` null, the result object
-    (a tuple, or the single output) or null with an error set; else outputs are stored there, and what went wrong is left
+    (a tuple,
+     or the single output) or null with an error set; else outputs are stored there, and what went wrong is left
     in the frame."""
     m = b.m
     # Drops what is known of a failure that the caller deals with otherwise.

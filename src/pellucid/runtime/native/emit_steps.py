@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import I32, I64, PTR, VOID, Base, fail
-from .records import (CALL_STEP, CPP_ERROR, FINE, FRAME, GEMM_STEP, HANDLE, INDEX_FAILED, INTEGER, KERNEL_STEP, PYTHON_ERROR,
-                      PYTHON_STEP, RAW, RETURN, RETURN_POINTER, STEP_CALL, STEP_GEMM, STEP_KERNEL, STEP_PYTHON, TENSOR,
-                      TENSOR_POINTER, VALUE, VALUES_POINTER, PLAN, Record)
+from .records import (
+    CALL_STEP,
+    CPP_ERROR,
+    FINE,
+    FRAME,
+    GEMM_STEP,
+    HANDLE,
+    INDEX_FAILED,
+    INTEGER,
+    KERNEL_STEP,
+    PLAN,
+    PYTHON_ERROR,
+    PYTHON_STEP,
+    RAW,
+    RETURN,
+    RETURN_POINTER,
+    STEP_CALL,
+    STEP_GEMM,
+    STEP_KERNEL,
+    TENSOR,
+    TENSOR_POINTER,
+    VALUE,
+    VALUES_POINTER,
+    Record,
+)
 
 KERNEL_SIGNATURE = [PTR, PTR, I64, I64, PTR]
 JOB = Record("function", "buffers", "sizes", "extent", "status")
@@ -60,7 +82,8 @@ def _emit_threads(b: Base) -> None:
         f.ret(n.get())
 
     # This thread's part [begin, end) of `extent` iterations: static chunks.
-    with m.function("my_part", VOID, [("extent", I64), ("begin", PTR), ("end", PTR)], cold=True) as (f, extent, begin, end):
+    with m.function("my_part", VOID, [("extent", I64), ("begin", PTR), ("end", PTR)], cold=True) as (
+            f, extent, begin, end):
         t, n = f.sext(f.call(b.c("omp_get_thread_num"))), f.sext(f.call(b.c("omp_get_num_threads")))
         chunk = (extent + n - 1) / n
         first = f.smin(t * chunk, extent)
@@ -81,7 +104,8 @@ def _emit_kernel(b: Base) -> None:
         f.call(b.own("my_part"), f.load(I64, job, JOB.extent), begin, end)
         first, last = f.load(I64, begin), f.load(I64, end)
         with f.if_(first < last):
-            f.call(f.load(PTR, job, JOB.function), f.load(PTR, job, JOB.buffers), f.load(PTR, job, JOB.sizes), first, last,
+            f.call(f.load(PTR, job, JOB.function), f.load(PTR, job, JOB.buffers), f.load(PTR, job, JOB.sizes), first,
+                   last,
                    f.load(PTR, job, JOB.status), ret=VOID, params=KERNEL_SIGNATURE)
         f.ret()
     with m.function("kernel_step", VOID, [("step", PTR), ("frame", PTR)]) as (f, s, frame):
@@ -142,7 +166,8 @@ def _emit_call(b: Base) -> None:
         f.ret()
 
     # Puts a returned tensor where its RETURN record says; the handle is consumed.
-    with m.function("take_return", VOID, [("r", PTR), ("frame", PTR), ("handle", PTR)], cold=True) as (f, r, frame, handle):
+    with m.function("take_return", VOID, [("r", PTR), ("frame", PTR), ("handle", PTR)], cold=True) as (
+            f, r, frame, handle):
         number = f.load(I64, r, RETURN.buffer)
         with f.if_((number < 0) | (handle == 0)):
             f.call(b.own("drop"), handle)
@@ -177,7 +202,8 @@ def _emit_call(b: Base) -> None:
             data = start + f.element(I64, values, f.load(I64, r, RETURN.offset)) * itemsize
             to = f.slot(PTR)
             f.store(None, to)
-            code = f.variable(I32, f.call(b.own("make_handle"), data, ndim, shape, strides, f.load(I64, r, RETURN.dtype), to))
+            code = f.variable(I32, f.call(b.own("make_handle"), data, ndim, shape, strides,
+                                          f.load(I64, r, RETURN.dtype), to))
             with f.if_(code.get() == 0):
                 code.set(f.call(b.c("aoti_torch_copy_"), f.load(PTR, to), handle, 0))
             f.call(b.own("drop"), f.load(PTR, to))
@@ -203,7 +229,8 @@ def _emit_call(b: Base) -> None:
         with f.for_(n) as i:
             r = at + i * INTEGER.size
             payload, slot = f.load(I64, r, INTEGER.payload), f.index(integers, i)
-            with f.switch(f.load(I64, r, INTEGER.kind), [VALUE, TENSOR, TENSOR_POINTER, VALUES_POINTER, RETURN_POINTER, RAW]
+            with f.switch(f.load(I64, r, INTEGER.kind), [VALUE, TENSOR, TENSOR_POINTER, VALUES_POINTER,
+                                                         RETURN_POINTER, RAW]
                           ) as kinds:
                 with kinds.case(VALUE):
                     f.store(f.element(I64, values, payload), slot)
@@ -241,7 +268,8 @@ def _emit_call(b: Base) -> None:
 def _emit_python(b: Base) -> None:
     m = b.m
     # A tuple of `count` Python tensors by HANDLE records, or null with an error set.
-    with m.function("tensor_tuple", PTR, [("records", PTR), ("count", I64), ("frame", PTR)], cold=True) as (f, records, count, frame):
+    with m.function("tensor_tuple", PTR, [("records", PTR), ("count", I64), ("frame", PTR)], cold=True) as (
+            f, records, count, frame):
         with f.catching() as catch:
             made = f.call(b.c("PyTuple_New"), count)
             handle = f.slot(PTR)

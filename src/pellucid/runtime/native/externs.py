@@ -1,6 +1,7 @@
 """The native extern table: one row a kind, from an ExternStep to the words of a step.
 
-A row returns the words of one or several native steps, one list each; None where it has no native way for these dtypes or strides; then the kind's row of the reference table
+A row returns the words of one or several native steps, one list each; None where it has no native way for these
+dtypes or strides; then the kind's row of the reference table
 runs, as a Python call on tensors over the same memory.
 """
 
@@ -57,7 +58,8 @@ def python_step(t: "TableBuilder", extern: Extern, params: dict[str, Any]) -> li
     t.python_steps += 1
     t.count(ns=5000)
     handles = [w for v in (*extern.ins, *extern.outs) for w in t.view_handle(v)]
-    return [R.STEP_PYTHON, R.PYTHON_STEP.size // 8 + len(handles), id(call), len(extern.ins), len(extern.outs), *handles]
+    return [R.STEP_PYTHON, R.PYTHON_STEP.size // 8 + len(handles), id(call), len(extern.ins), len(extern.outs),
+            *handles]
 
 
 # ------------------------------------------------------------------ calls of the C shim
@@ -128,7 +130,8 @@ class ShimCall:
         if len(self.handles) > MAX_HANDLES or n > MAX_INTEGERS or len(self.returns) > MAX_RETURNS or len(
                 self.doubles) > MAX_DOUBLES:
             raise Unavailable(f"{self.symbol} takes more arguments than the runner's call step has room for")
-        body = [w for h in self.handles for w in h] + self.integers + [w for r in self.returns for w in r] + self.doubles
+        body = [w for h in self.handles for w in h] + self.integers + [w for r in self.returns for w in r]
+        body += self.doubles
         return [R.STEP_CALL, R.CALL_STEP.size // 8 + len(body), self.function, len(self.handles), n, len(self.returns),
                 len(self.doubles), *body]
 
@@ -217,7 +220,8 @@ def _gemm_shim(t: "TableBuilder", a: View, b: View, c: View, bias: View | None, 
             _like(b, c)).words()
     if batched:
         return None
-    seed = View(bias.buffer, bias.dtype, c.shape, _broadcast_strides(bias, c)[-2:], bias.offset) if bias is not None else c
+    seed = View(bias.buffer, bias.dtype, c.shape, _broadcast_strides(bias, c)[-2:],
+                bias.offset) if bias is not None else c
     return ShimCall(t, "aoti_torch_cpu_addmm_out").tensor(c).tensor(seed).tensor(a).tensor(b).double(
         1.0 if bias is not None else 0.0).double(float(alpha)).words()
 

@@ -39,7 +39,8 @@ def vector_bytes() -> int:
 def machine() -> Any:
     cpu, features = host()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="jitdefault", jit=True)
+    return target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="jitdefault",
+                                        jit=True)
 
 
 @functools.cache

@@ -23,7 +23,8 @@ from .emit_steps import emit_interpreter, emit_steps
 
 
 class Program:
-    """Loaded code. `address[name]` for each exported function or variable; `from_disk` and `seconds` say how it came."""
+    """Loaded code. `address[name]` for each exported function or variable; `from_disk` and `seconds` say how it
+    came."""
 
     def __init__(self, linked: jit.Linked, from_disk: bool, seconds: float):
         self.linked, self.from_disk, self.seconds = linked, from_disk, seconds

@@ -1,4 +1,5 @@
-"""Where CPython keeps the fields that native checks read, found on live objects. Only what this version verifies is used."""
+"""Where CPython keeps the fields that native checks read, found on live objects. Only what this version verifies is
+used."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from ...torchdoor.symbols import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class PyLayout:
-    """Byte offsets in objects: the type of any; length and items of tuples and lists; a float's value; a cell's contents;
+    """Byte offsets in objects: the type of any; length and items of tuples and lists; a float's value; a cell's
+    contents;
     a dict's length and version tag; a type's version tag; a function's code, defaults, keyword defaults."""
 
     type: int
@@ -36,7 +38,7 @@ class PyLayout:
 
 def _one(what: str, hits: list[int]) -> int:
     if len(hits) != 1:
-        raise Unavailable(f"Python {sys.version_info[:3]}: the place of {what} was looked for and {len(hits)} were found")
+        raise Unavailable(f"Python {sys.version_info[:3]}: {len(hits)} places of {what} were found, not 1")
     return hits[0]
 
 
@@ -57,7 +59,8 @@ def pylayout() -> PyLayout:
                                          and word(word(id(lst) + k)) == id(a)])
     length = _one("a length", [k for k in (16,) if word(id(tup) + k) == 2 and word(id(lst) + k) == 3])
     number = 12345.678901
-    float_value = _one("a float's value", [k for k in (16,) if ctypes.c_double.from_address(id(number) + k).value == number])
+    float_value = _one("a float's value",
+                       [k for k in (16,) if ctypes.c_double.from_address(id(number) + k).value == number])
 
     def outer() -> Any:
         x = a
@@ -71,7 +74,9 @@ def pylayout() -> PyLayout:
     contents = _one("a cell's contents", [k for k in range(16, 32, 8) if word(id(cell) + k) == id(a)])
     fields = [_one(f"a function's {n}", [k for k in range(16, 128, 8) if word(id(f) + k) == id(getattr(f, n))])
               for n in ("__code__", "__defaults__", "__kwdefaults__")]
-    return PyLayout(8, length, tuple_items, list_items, float_value, contents, *_dict(), _type_tag(), *fields, _order())
+    used, tag = _dict()
+    return PyLayout(8, length, tuple_items, list_items, float_value, contents, used, tag, _type_tag(),
+                    fields[0], fields[1], fields[2], _order())
 
 
 def _dict() -> tuple[int, int]:

@@ -116,7 +116,8 @@ SNAPSHOT = Record("owner", "entries", "entry_pointers", "registers", "inputs", "
                   "stack_bytes")
 ENTRY = Record(
     "hits", "probes", "probe_records", "checks", "words", "word_records", "blocks", "block_records", "dicts",
-    "dict_records", "python_check", "plan", "inputs", "input_template", "fills", "fill_records", "result", "result_records",
+    "dict_records", "python_check", "plan", "inputs", "input_template", "fills", "fill_records", "result",
+    "result_records",
     "result_kind", "finish", "registers", "stale",
 )
 PROBE = Record("function", "argument", "offset", "mask", "expected")
@@ -132,7 +133,8 @@ KEY = Record("key", "hash", "value")
 """value 0: absent; 1: anything"""
 FILL = Record("input", "register")
 
-(CHECK_END, CHECK_TENSOR, CHECK_TYPE, CHECK_IS, CHECK_INT, CHECK_RANGE, CHECK_FLOAT, CHECK_TEXT, CHECK_LENGTH, CHECK_ITEM,
+(CHECK_END, CHECK_TENSOR, CHECK_TYPE, CHECK_IS, CHECK_INT, CHECK_RANGE, CHECK_FLOAT, CHECK_TEXT, CHECK_LENGTH,
+ CHECK_ITEM,
  CHECK_LIST_ITEM, CHECK_DICT_ITEM, CHECK_DICT_ABSENT, CHECK_INSTANCE_DICT, CHECK_SAME, CHECK_CONSTANT, CHECK_CELL,
  CHECK_KEYS, CHECK_OVERLAP) = range(19)
 CHECK = Record("op", "words", "register", "a", "b", "c")

@@ -92,5 +92,6 @@ def _raiser(plan: Plan, builder: TableBuilder) -> Callable[[tuple[int, int, int,
 def _expected(plan: Plan, number: int) -> str:
     for b in plan.buffers:
         if b.space in ("input", "constant") and b.index == number:
-            return f": a {b.dtype} tensor of shape ({', '.join(map(str, b.shape))}) and strides ({', '.join(map(str, b.strides))})"
+            shape, strides = ", ".join(map(str, b.shape)), ", ".join(map(str, b.strides))
+            return f": a {b.dtype} tensor of shape ({shape}) and strides ({strides})"
     return ""

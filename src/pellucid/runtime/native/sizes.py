@@ -70,7 +70,7 @@ class Values:
     def _atom(self, atom: Sym | Func) -> int:
         if isinstance(atom, Sym):
             if atom not in self.symbols:
-                raise ValueError(f"size symbol {atom} is used in the plan, but Plan.symbols does not say where it is read")
+                raise ValueError(f"size symbol {atom} is used, but Plan.symbols does not say where it is read")
             return self.symbols[atom]
         a, b = (self.of(x) for x in atom.args)
         return self._apply(atom.fn, a, b)

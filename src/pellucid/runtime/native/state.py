@@ -180,6 +180,8 @@ def state_words_for_tensor(w: Watch, t: torch.Tensor, requires_grad: bool = True
                        *(word(impl + first + 8 * k) for k in range(R.BLOCK_WORDS))]
 
 
-__all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "plain_key", "state_words_for_cell", "state_words_for_class_of",
-           "state_words_for_dict", "state_words_for_function", "state_words_for_list", "state_words_for_order", "state_words_for_slot",
+__all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "plain_key", "state_words_for_cell",
+           "state_words_for_class_of",
+           "state_words_for_dict", "state_words_for_function", "state_words_for_list", "state_words_for_order",
+           "state_words_for_slot",
            "state_words_for_tensor", "state_words_for_type", "watch_key"]

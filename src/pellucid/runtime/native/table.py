@@ -85,11 +85,13 @@ class TableBuilder:
     def whole_input(self, v: View, buffer: Buffer) -> int:
         """The number of the graph input that this view is all of, or -1."""
         whole = (buffer.space in ("input", "constant") and buffer.index is not None and v.shape == buffer.shape
-                 and v.strides == buffer.strides and v.dtype == buffer.dtype and type(v.offset) is int and v.offset == 0)
+                 and v.strides == buffer.strides and v.dtype == buffer.dtype and type(v.offset) is int
+                 and v.offset == 0)
         return buffer.index if whole else -1  # type: ignore[return-value]
 
     def return_record(self, v: View | None) -> list[int]:
-        """A RETURN record: take the returned tensor as the buffer where the view is all of it, else copy; None: drop."""
+        """A RETURN record: take the returned tensor as the buffer where the view is all of it, else copy; None:
+        drop."""
         if v is None:
             return [-1, 0, 0, 0, 0, 0, 0, -1, 0]
         buffer = self.buffers[v.buffer]
@@ -155,7 +157,7 @@ class TableBuilder:
     def _kernel(self, step: KernelStep) -> list[int]:
         k = step.kernel
         if k.name not in self.kernels:
-            raise ValueError(f"no machine code for kernel {k.name!r}; known: {', '.join(sorted(self.kernels)) or 'none'}")
+            raise ValueError(f"no machine code for kernel {k.name!r}; known: {', '.join(self.kernels) or 'none'}")
         self.scratch = max(self.scratch, len(k.buffers))
         self.count(bytes_=sum(hint(product(b.shape)) * b.dtype.itemsize for b in k.buffers), ns=50)
         v = self.values
@@ -221,8 +223,10 @@ class TableBuilder:
         head["arena_bytes"] = v.of(plan.arena_bytes)
         program = [w for op in v.program for w in op]
         dynamic = bool(v.program or v.symbols)
-        for name, words in (("symbol_records", symbols), ("program_records", program), ("condition_records", conditions),
-                            ("place_records", places), ("new_records", news), ("step_words", [w for s in steps for w in s]),
+        for name, words in (("symbol_records", symbols), ("program_records", program),
+                            ("condition_records", conditions),
+                            ("place_records",
+                             places), ("new_records", news), ("step_words", [w for s in steps for w in s]),
                             ("commit_records", commits), ("output_records", outputs), ("constants", v.constants),
                             ("fixed_records", [])):
             head[name] = blob.add(words)

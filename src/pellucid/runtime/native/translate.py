@@ -118,6 +118,11 @@ class Translator:
             raise NotNative(f"sources of kind {source.kind} are loaded in Python")
         return rule(self, source, self.register(source.base), self.now(source.base))
 
+    def register_dict(self, owner: Source, base: int, value: Any) -> int:
+        """The register of the instance dictionary of `value`, which is owner's and in register `base`."""
+        source = Source("dictattr", owner)
+        return self.registers[source] if source in self.registers else _load_instance_dict(self, source, base, value)
+
     def _put(self, source: Source | None, write: Callable[[int], None]) -> int:
         at = self.table.registers
         self.table.registers += 1
@@ -229,7 +234,7 @@ def _pin_attr(t: Translator, s: Source, base: Any, value: Any) -> None:
 
 def _pin_class_attr(t: Translator, cls: type, key: str, value: Any) -> None:
     """An attribute of a class that is found in it or its bases as it is."""
-    meta = type(cls)
+    meta: Any = type(cls)
     if meta.__getattribute__ is not type.__getattribute__ or any(key in k.__dict__ for k in meta.__mro__):
         raise NotNative(f"{cls.__name__}.{key} is found by its metaclass")
     found = next((k.__dict__[key] for k in cls.__mro__ if key in k.__dict__), REQUIRED)
@@ -319,7 +324,8 @@ def _load_attr(t: Translator, s: Source, base: int, value: Any) -> int:
     cls = type(value)
     own = getattr(value, "__dict__", None)
     found = next((k.__dict__[s.key] for k in cls.__mro__ if s.key in k.__dict__), REQUIRED)
-    if (isinstance(value, type) or cls.__getattribute__ is not object.__getattribute__ or own is None or s.key not in own
+    if (isinstance(value,
+                   type) or cls.__getattribute__ is not object.__getattribute__ or own is None or s.key not in own
             or (found is not REQUIRED and hasattr(type(found), "__set__"))):
         raise NotNative(f"attribute {s.key} of a {cls.__name__} is loaded in Python")
     S.state_words_for_type(t.watch, cls)
@@ -331,13 +337,6 @@ _LOADS: dict[str, Callable[[Translator, Source, int, Any], int]] = {
 }
 
 
-def _register_dict(self: Translator, owner: Source, base: int, value: Any) -> int:
-    """The register of owner's instance dictionary."""
-    source = Source("dictattr", owner)
-    return self.registers[source] if source in self.registers else _load_instance_dict(self, source, base, value)
-
-
-Translator.register_dict = _register_dict  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------ guards on what is given
@@ -413,7 +412,7 @@ def _given_keys(t: Translator, g: Guard) -> None:
 
 def _given_absent(t: Translator, g: Guard) -> None:
     assert g.source is not None
-    base = t.register_dict(g.source, t.register(g.source), t.now(g.source))  # type: ignore[attr-defined]
+    base = t.register_dict(g.source, t.register(g.source), t.now(g.source))
     t.check(R.CHECK_DICT_ABSENT, base, 0, t.key(g.expected, dict))
 
 
@@ -426,7 +425,7 @@ def _given_missing(t: Translator, g: Guard) -> None:
 
 def _given_has(t: Translator, g: Guard) -> None:
     assert g.source is not None
-    base = t.register_dict(g.source, t.register(g.source), t.now(g.source))  # type: ignore[attr-defined]
+    base = t.register_dict(g.source, t.register(g.source), t.now(g.source))
     t._put(None, lambda r: t.check(R.CHECK_DICT_ITEM, base, r, t.key(g.expected, dict)))
 
 
@@ -498,7 +497,7 @@ def _state_keys(t: Translator, g: Guard) -> None:
         raise NotNative(f"the keys of a {type(value).__name__} are checked in Python")
     if type(value) is collections.OrderedDict:
         S.state_words_for_order(t.watch, value)
-    elif type(value).__iter__ is not dict.__iter__:
+    elif type(value).__iter__ is not dict.__iter__:  # type: ignore[attr-defined]
         raise NotNative(f"the keys of a {type(value).__name__} are checked in Python")
     d = S.state_words_for_dict(t.watch, value)
     known, d.keys = d.keys, {}
