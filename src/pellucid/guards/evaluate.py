@@ -196,3 +196,9 @@ def row(guards: Sequence[Guard], graph: Graph, scope: Scope) -> list[Outcome]:
     """All guards of an entry against a call: the row of the call matrix."""
     scope.symbols = symbol_values(graph, scope)
     return [evaluate_guard(g, graph, scope) for g in guards]
+
+
+def holds_all(guards: Sequence[Guard], graph: Graph, scope: Scope) -> bool:
+    """Whether all guards hold; stops at the first that does not."""
+    scope.symbols = symbol_values(graph, scope)
+    return all(evaluate_guard(g, graph, scope).ok for g in guards)

@@ -8,7 +8,7 @@ from typing import Any
 from ..events.types import Cause
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Source:
     """Where a value comes from: a step from a base. Immutable, comparable; see guards.sources for loading and naming.
 
@@ -29,18 +29,18 @@ class Source:
     """
 
     kind: str
-    base: "Source | None" = None
-    key: Any = None
-    obj: Any = field(default=None, repr=False)
-    _hash: int = field(init=False, repr=False)
+    base: "Source | None"
+    key: Any
+    obj: Any = field(repr=False)
+    _hash: int | None = field(repr=False)
 
-    def __post_init__(self) -> None:
-        # Sources are long chains and are looked up often: each remembers its hash.
-        try:
-            number = hash((self.kind, self.base, self.key, self.held))
-        except TypeError:
-            number = hash((self.kind, self.base, self.held))
-        object.__setattr__(self, "_hash", number)
+    def __init__(self, kind: str, base: "Source | None" = None, key: Any = None, obj: Any = None):
+        # Capture makes thousands of these: the slots are set directly, and the hash is made when it is first asked for.
+        _set_kind(self, kind)
+        _set_base(self, base)
+        _set_key(self, key)
+        _set_obj(self, obj)
+        _set_hash(self, None)
 
     @property
     def held(self) -> int:
@@ -49,11 +49,22 @@ class Source:
                                              if self.kind in ("global", "globals") else self.obj)
 
     def __hash__(self) -> int:
-        return self._hash
+        number = self._hash
+        if number is None:       # sources are long chains and are looked up often: each remembers its hash
+            try:
+                number = hash((self.kind, self.base, self.key, self.held))
+            except TypeError:
+                number = hash((self.kind, self.base, self.held))
+            _set_hash(self, number)
+        return number
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is Source and self._hash == other._hash and self.kind == other.kind
+        return self is other or (type(other) is Source and hash(self) == hash(other) and self.kind == other.kind
                                  and self.key == other.key and self.held == other.held and self.base == other.base)
+
+
+_set_kind, _set_base, _set_key, _set_obj, _set_hash = (
+    Source.__dict__[n].__set__ for n in ("kind", "base", "key", "obj", "_hash"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from ..guards import globalkey
 from ..guards.conditions import conditions
 from ..guards.evaluate import Outcome
 from ..guards.explain import failure
+from ..guards.generate import check as make_check
+from ..guards.generate import forget
 from ..guards.sources import load
 from ..guards.types import Guard
 from ..options import Options
@@ -295,8 +297,9 @@ class Compiled:
             guards = checked = (state, *guards)
         code = Code(segment, runner.plan, runner.unit, runner.backend)
         holder: list[Entry] = []
-        entry = Entry(number, code, Binding(getattr(self.target.callee, "__self__", None)), guards, table.params,
-                      lazy_check(checked, segment.graph, table.params, label, holder), made.run, made.final, made.source)
+        check = lazy_check(checked, segment.graph, table.params, label, table.scope, holder)
+        entry = Entry(number, code, Binding(getattr(self.target.callee, "__self__", None)), guards, table.params, check,
+                      made.run, made.final, made.source)
         holder.append(entry)
         if runner.plan is not None:
             entry.plans["forward"] = runner.plan
@@ -347,7 +350,10 @@ class Compiled:
     def verify(self, table: Table, entry: Entry, slots: Sequence[Any]) -> None:
         """An entry must be valid for the call that it was made from."""
         wrong = [o for o in outcomes(entry, table.scope(slots)) if not o.ok]
-        if wrong or not entry.check(*slots):
+        generated = make_check(entry.guards, entry.segment.graph, entry.params)
+        fits = generated(*slots)
+        forget(generated)
+        if wrong or not fits:
             text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
             raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
                                 "report this")

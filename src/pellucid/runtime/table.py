@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph.types import Graph
-from ..guards.evaluate import Outcome, row
+from ..guards.evaluate import Outcome, holds_all, row
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope
@@ -17,15 +17,23 @@ from .continuation import Resume
 from .dynamics import Dynamics
 from .types import Entry
 
+SLOW_CHECKS = 2
+"""Checks of a new entry before its check is generated."""
 ROWS = 256
 """Rows of the call matrix kept for a table; the newest."""
 
 
 def lazy_check(guards: tuple[Guard, ...], graph: Graph, params: tuple[str, ...], label: str,
-               entry: list[Entry]) -> Callable[..., bool]:
-    """A check that is generated when it is first asked, which the call that made the entry does not do. `entry` holds
-    the entry once it exists."""
+               scope_of: Callable[[Sequence[Any]], Scope], entry: list[Entry]) -> Callable[..., bool]:
+    """A check that evaluates the guards one by one at first, and is generated when it is asked more often: the calls
+    before the native path takes over need none. `entry` holds the entry once it exists."""
+    asked = 0
+
     def first(*slots: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        if asked <= SLOW_CHECKS:
+            return holds_all(guards, graph, scope_of(slots))
         made = entry[0].check = make_check(guards, graph, params, f"check of {label}")
         return made(*slots)
     return first
