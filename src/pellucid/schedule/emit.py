@@ -12,6 +12,10 @@ from .printer import Emitted, Printer
 from .work import Works
 
 
+SHORT = 8
+"""Axes of fewer iterations are no use as vector axes."""
+
+
 class Emitter:
     """Turns one nest into a kernel. All its choices are made on the pooled expressions, then printed as statements."""
 
@@ -56,21 +60,31 @@ class Emitter:
     def _lane_row(self) -> Axis | None:
         """The row axis to vectorise over, where the accesses of the inner loops run along it and not along theirs."""
         nest = self.nest
-        if not nest.rows:
+        if not nest.rows or not nest.buckets or nest.scratch:
             return None
-        outside, inside = 0, 0
-        by_row: dict[int, int] = {}
+        inside = 0
+        by_row = {a.id: 0 for a in nest.rows}
         for b in nest.buckets:
+            own = frozenset([a.id for a in b.axes])
             roots = [s.value for s in b.stores] + [e for _, _, e in b.accumulators]
-            votes = self._votes(roots, b.stores)
-            inside += max([votes.get(a.id, 0) for a in b.axes if hint(a.size) >= 4], default=0)
+            votes: dict[int, int] = {}
+            for ld in self.pool.loads_of(roots):
+                if not own.isdisjoint(self.pool.info[id(ld)].axes):  # others are hoisted
+                    _vote(votes, ld.view, ld.index, 1)
+            for s in b.stores:
+                _vote(votes, s.view, s.index, 2)
+            inside += max([votes.get(a.id, 0) for a in b.axes if hint(a.size) >= SHORT], default=0)
             for a in nest.rows:
-                by_row[a.id] = by_row.get(a.id, 0) + votes.get(a.id, 0)
-        if not nest.buckets:
-            return None
+                by_row[a.id] += votes.get(a.id, 0)
+        short = all(hint(b.axes[-1].size) < SHORT for b in nest.buckets)
+        for _, s in nest.row_stores:
+            if short:
+                own_votes: dict[int, int] = {}
+                _vote(own_votes, s.view, s.index, 1)
+                for a in nest.rows:
+                    by_row[a.id] += own_votes.get(a.id, 0)
         best = max(nest.rows, key=lambda a: by_row[a.id])
-        outside = by_row[best.id]
-        if outside <= inside or hint(best.size) < 8 or nest.scratch:
+        if by_row[best.id] <= inside or hint(best.size) < SHORT:
             return None
         nest.rows = tuple([a for a in nest.rows if a is not best]) + (best,)
         return best
@@ -307,7 +321,7 @@ def _read_back(works: Works, nest: Nest) -> None:
         if stored:
             _replace(works, b, dict(stored))
         for s in b.stores:
-            if _is_normal(s) and type(s.value) is Call and pool.info[id(s.value)].cost > 1:
+            if _is_normal(s) and type(s.value) in (Call, Load) and pool.info[id(s.value)].cost > 1:
                 waiting[id(s.value)] = pool.load(s.view, s.index)
 
 

@@ -8,13 +8,14 @@ same domain (horizontal fusion). Externs, scans and scatters stand alone.
 from __future__ import annotations
 
 from ..ir.types import Axis, BufferId, Index, Load
-from ..shapes.dim import hint, product
+from ..shapes.dim import Size, hint, product
 from .cost import worth_rows
 from .nest import Group
 from .work import Work, Works, producer_index
 
 MOST_MEMBERS = 40
-MOST_BUFFERS = 40
+SMALL = 16384
+"""Loops of fewer points are fused with any of the same sizes: what they cost is their start."""
 
 
 class Grouping:
@@ -28,6 +29,8 @@ class Grouping:
         """For each group, which member made a buffer."""
         self.readers: dict[BufferId, list[int]] = {}
         """For each buffer, positions of the loop groups that read it."""
+        self.domains: dict[tuple[Size, ...], list[int]] = {}
+        """Positions of the groups that began as a map over axes of these sizes."""
         self.reasons: list[tuple[int, int, str]] = []
 
     def add(self, w: Work) -> None:
@@ -47,6 +50,8 @@ class Grouping:
         g.aligned[w.number] = {a.id: a for a in w.axes}
         self.groups.append(g)
         self.makers.append({b: w for b in w.writes})
+        if w.kind == "map":
+            self.domains.setdefault(tuple([a.size for a in w.axes]), []).append(position)
         self._placed(w, position)
 
     def _placed(self, w: Work, position: int) -> None:
@@ -137,6 +142,8 @@ class Grouping:
         if g.fixed and len(rows) != len(g.rows):
             return "it needs results of other rows"
         inner = [a for a in w.axes + w.red if a.id not in align]
+        if w.kind == "map" and inner and w.inner_axis() not in inner and all(m.kind == "map" for m in g.members):
+            return "they have their inner dimension in common, not the outer ones"
         if not g.fixed and (len(rows) != len(g.rows) or inner):
             total = max(hint(product([a.size for a in w.axes + w.red])), hint(product([a.size for a in g.rows])))
             if not worth_rows(product([r.size for r in rows]), total):
@@ -161,6 +168,8 @@ class Grouping:
     # ---------------------------------------------------------------- joining a group that reads the same data
     def _join_beside(self, after: int, w: Work) -> bool:
         domain = hint(product([a.size for a in w.axes + w.red]))
+        if w.kind == "map" and self._join_equal(after, w, domain <= SMALL):
+            return True
         for ld in w.loads:
             b = ld.view.buffer
             if not self.pool.info[id(ld)].normal or 2 * hint(product(ld.view.shape)) < domain:
@@ -171,6 +180,19 @@ class Grouping:
                 align = self._same_walk(self.groups[position], ld, w)
                 if align is not None and self._accept_beside(position, w, align):
                     return True
+        return False
+
+    def _join_equal(self, after: int, w: Work, small: bool) -> bool:
+        """Join a pointwise group over the very same sizes: one that reads the same data or, if small, any."""
+        for position in reversed(self.domains.get(tuple([a.size for a in w.axes]), ())):
+            if position <= after:
+                return False
+            g = self.groups[position]
+            if g.fixed or len(g.members) >= MOST_MEMBERS:
+                continue
+            if small or any(not w.reads.isdisjoint(m.reads) for m in g.members):
+                align = {a.id: r for a, r in zip(w.axes, g.rows)}
+                return self._accept(position, w, align, set()) is None
         return False
 
     def _accept_beside(self, position: int, w: Work, align: dict[int, Axis]) -> bool:

@@ -7,12 +7,18 @@ import torch
 from ..ir.types import Axis, BufferId, Expr, Index, Load
 from ..shapes.dim import Size, exact_quotient, hint, product
 from .cost import CHEAP, FREE, INNER
+from .elide import read_through_copies, share_heads, write_through_copies
+from .pieces import Pieces, cut_consumer, pieces_of
 from .pool import Pool
 from .work import Work, Works, producer_index
 
 MOST_COST = 400
 """Expressions above this cost are not inlined any further: it bounds kernel size and recursion."""
 MOST_LOADS = 24
+MOST_HOISTED = 60
+"""What is computed once a row may cost up to this."""
+TWICE = 12
+"""An expression up to this cost may be computed twice."""
 
 
 def inline(works: Works, keep: set[BufferId]) -> None:
@@ -20,26 +26,75 @@ def inline(works: Works, keep: set[BufferId]) -> None:
 
     `keep`: buffers that must exist (outputs, commits). Buffers read by externs exist too.
     """
-    makers = _makers(works, keep)
     for w in works.works:
-        if w.kind != "extern" and not makers.keys().isdisjoint(w.reads):
-            _inline_into(works, w, makers)
+        if w.kind == "extern":
+            share_heads(works, w)
+            read_through_copies(works, w)
+    works.tables()
+    makers, pieced = _makers(works, keep)
+    done: list[Work] = []
+    for w in works.works:
+        if w.kind == "extern":
+            read_through_copies(works, w)
+            done.append(w)
+            continue
+        parts = [w] if not pieced or pieced.keys().isdisjoint(w.reads) or not _may_cut(works, w) else cut_consumer(
+            works, w, pieced)
+        for part in parts:
+            if not makers.keys().isdisjoint(part.reads):
+                _inline_into(works, part, makers)
+        done.extend(parts)
+        if len(parts) > 1:
+            _cut_up(works, w, parts, makers, pieced)
+    works.works = done
+    for k, w in enumerate(done):
+        w.number = k
+    works.tables()
+    prune(works, keep)
+    write_through_copies(works, keep)
     prune(works, keep)
 
 
-def _makers(works: Works, keep: set[BufferId]) -> dict[BufferId, Work]:
-    """Maps whose value may be computed elsewhere: sole writers of a whole buffer whose own operands never change."""
-    makers = {}
+Makers = dict[BufferId, list[Work]]
+
+
+def _makers(works: Works, keep: set[BufferId]) -> tuple[Makers, dict[BufferId, Pieces]]:
+    """Maps whose value may be computed elsewhere: writers of a whole buffer (together, piece by piece) whose own
+    operands never change."""
+    makers: Makers = {}
+    pieced: dict[BufferId, Pieces] = {}
     for b, ws in works.writers.items():
-        w = ws[0]
-        if len(ws) > 1 or w.kind != "map" or b in keep or works.buffers[b].space != "arena" or not works.covers(w):
+        if b in keep or works.buffers[b].space != "arena" or any(w.kind != "map" for w in ws):
             continue
-        if any(len(works.writers.get(r, ())) > 1 for r in w.reads):
+        if any(len(works.writers.get(r, ())) > 1 and r not in pieced for w in ws for r in w.reads):
             continue
-        if any(r.kind == "extern" for r in works.readers.get(b, ())) and works.pool.info[id(w.value)].loads:
+        outside = any(r.kind == "extern" for r in works.readers.get(b, ()))
+        if len(ws) > 1:
+            pieces = None if outside else pieces_of(works.buffers[b], ws)
+            if pieces is None:
+                continue
+            pieced[b] = pieces
+        elif not works.covers(ws[0]) or (outside and works.pool.info[id(ws[0].value)].loads):
             continue
-        makers[b] = w
-    return makers
+        makers[b] = ws
+    return makers, pieced
+
+
+def _may_cut(works: Works, w: Work) -> bool:
+    """Whether a map may become several: not if a reduction over its result would have to wait for all of them."""
+    return w.kind == "map" and not any(r.kind not in ("map", "extern") for r in works.readers.get(w.out.buffer, ()))
+
+
+def _cut_up(works: Works, w: Work, parts: list[Work], makers: Makers, pieced: dict[BufferId, Pieces]) -> None:
+    """w was replaced by its parts: its buffer is written piece by piece now."""
+    b = w.out.buffer
+    works.writers[b] = [x for x in works.writers[b] if x is not w] + parts
+    if makers.pop(b, None) is None:
+        return
+    pieces = pieces_of(works.buffers[b], works.writers[b])
+    if pieces is not None:
+        makers[b] = parts
+        pieced[b] = pieces
 
 
 def prune(works: Works, keep: set[BufferId]) -> None:
@@ -61,54 +116,73 @@ def prune(works: Works, keep: set[BufferId]) -> None:
 
 def _must_check(works: Works, w: Work) -> bool:
     """Whether a loop checks indices that no living consumer checks in its stead."""
-    return any(works.pool.info[id(r)].checks for r in w.roots) and all(c.dead for c in w.checked_by)
+    return any(works.pool.info[id(r)].checks for r in w.roots) and not any(_checks(c) for c in w.checked_by)
+
+
+def _checks(w: Work) -> bool:
+    """Whether w runs, or a loop that runs has taken over its checks."""
+    return not w.dead or any(_checks(c) for c in w.checked_by)
 
 
 PURE = ("gemm",)
 
 
-def _inline_into(works: Works, w: Work, makers: dict[BufferId, Work]) -> None:
+class _Inliner:
+    """Inlining into one loop. `wanted`: axes to split before trying again, with the sizes of their inner parts."""
+
+    def __init__(self, works: Works, w: Work, makers: Makers):
+        self.works, self.pool, self.w, self.makers = works, works.pool, w, makers
+        self.wanted: dict[Axis, Size] = {}
+        self.tried: dict[int, Expr | None] = {}
+
+    def on_load(self, load: Load) -> Expr | None:
+        makers = self.makers.get(load.view.buffer)
+        if makers is None:
+            return None
+        if id(load) not in self.tried:
+            found = None
+            for maker in makers:
+                found = self._value_at(load, maker)
+                if found is not None:
+                    break
+            self.tried[id(load)] = found
+        return self.tried[id(load)]
+
+    def _value_at(self, load: Load, maker: Work) -> Expr | None:
+        """The maker's value at the element that `load` reads, or None if it is better (or only possible) to load it."""
+        pool = self.pool
+        info = pool.info[id(maker.value)]
+        index = producer_index(pool, load, maker)
+        if index is None:
+            if _worthwhile(self.works, self.w, load, maker, []):
+                _ask_split(load, maker, self.w, self.wanted)
+            return None
+        if not _worthwhile(self.works, self.w, load, maker, index):
+            return None
+        if info.checks:
+            if not _every_point(index, maker):
+                return None
+            maker.checked_by.append(self.w)
+        rename = {a.id: e for a, e in zip(maker.axes, index)}
+        mask = load.mask
+        if mask is None:
+            return pool.intern(maker.value, {}, rename, self.on_load)
+        value = pool.intern(maker.value, {}, rename, lambda ld: _masked(pool, ld, mask))
+        return pool.call("where", (mask, value, load.other), load.dtype)
+
+
+def _inline_into(works: Works, w: Work, makers: Makers) -> None:
     pool = works.pool
     for _ in range(8):
-        wanted: dict[Axis, Size] = {}
-
-        def on_load(load: Load, wanted: dict[Axis, Size] = wanted) -> Expr | None:
-            maker = makers.get(load.view.buffer)
-            if maker is None:
-                return None
-            return _value_at(works, w, load, maker, wanted)
-
+        inliner = _Inliner(works, w, makers)
         memo: dict[int, Expr] = {}
-        index = tuple([pool.intern(i, memo, None, on_load) for i in w.index])
-        value = pool.intern(w.value, memo, None, on_load)
-        w.index, w.value = index, value
-        for axis, inner in wanted.items():
+        w.index = tuple([pool.intern(i, memo, None, inliner.on_load) for i in w.index])
+        w.value = pool.intern(w.value, memo, None, inliner.on_load)
+        for axis, inner in inliner.wanted.items():
             split(works, w, axis, inner)
-        if not wanted:
+        if not inliner.wanted:
             break
     w.scan_loads(pool)
-
-
-def _value_at(works: Works, w: Work, load: Load, maker: Work, wanted: dict[Axis, Size]) -> Expr | None:
-    """The maker's value at the element that `load` reads, or None if it is better (or only possible) to load it."""
-    pool = works.pool
-    info = pool.info[id(maker.value)]
-    if not _worthwhile(works, w, load, maker):
-        return None
-    index = producer_index(pool, load, maker)
-    if index is None:
-        _ask_split(load, maker, w, wanted)
-        return None
-    if info.checks:
-        if not _every_point(index, maker):
-            return None
-        maker.checked_by.append(w)
-    rename = {a.id: e for a, e in zip(maker.axes, index)}
-    mask = load.mask
-    if mask is None:
-        return pool.intern(maker.value, {}, rename)
-    value = pool.intern(maker.value, {}, rename, lambda ld: _masked(pool, ld, mask))
-    return pool.call("where", (mask, value, load.other), load.dtype)
 
 
 def _masked(pool: Pool, load: Load, mask: Expr) -> Expr:
@@ -129,7 +203,8 @@ def _every_point(index: list[Expr], maker: Work) -> bool:
     return True
 
 
-def _worthwhile(works: Works, w: Work, load: Load, maker: Work) -> bool:
+def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr]) -> bool:
+    """Whether computing the value here costs less than keeping it in memory."""
     pool = works.pool
     info = pool.info[id(maker.value)]
     if not info.loads and info.cost <= CHEAP:
@@ -139,21 +214,25 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work) -> bool:
         return False
     if load.mask is not None and info.checks:
         return False
-    several = len(works.readers.get(load.view.buffer, ())) > 1
-    if several and (info.cost > CHEAP or info.loads > 1):
+    mine = pool.info[id(load)]
+    space = w.axes + w.red
+    inner = w.inner_axis()
+    hoists = inner is not None and hint(inner.size) >= INNER
+    if hoists and inner.id not in mine.axes and info.cost <= MOST_HOISTED:
+        return True  # once a row
+    if len(works.readers.get(load.view.buffer, ())) > 1 and (info.cost > CHEAP or info.loads > 1):
         return False
     if info.cost <= FREE + 1 and info.loads <= 1:
         return True
-    if not pool.info[id(load)].normal and load.mask is None:  # a gather: points may be computed often, or never
+    if w.kind == "scan" or (not mine.normal and load.mask is None):  # points may be computed often, or never
         return info.cost <= CHEAP
-    # computed more often than it was, unless the innermost axis does not matter to it (then it is hoisted)
-    axes = pool.info[id(load)].axes
-    space = w.axes + w.red
-    repeated = [a for a in space if a.id not in axes]
-    if not repeated or hint(product([a.size for a in repeated])) <= 1:
+    repeated = hint(product([a.size for a in space if a.id not in mine.axes]))
+    if repeated <= 1 or info.cost <= CHEAP or (repeated <= 2 and info.cost <= TWICE):
         return True
-    inner = space[-1]
-    return info.cost <= CHEAP or (inner.id not in axes and hint(inner.size) >= INNER)
+    if not hoists or not index:
+        return False
+    moving = [a.id for a, e in zip(maker.axes, index) if inner.id in pool.info[id(e)].axes]
+    return pool.cost_along(maker.value, frozenset(moving)) <= CHEAP
 
 
 # ------------------------------------------------------------------ splitting a consumer's axis where dimensions were merged

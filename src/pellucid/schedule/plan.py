@@ -25,8 +25,8 @@ OWN_STORAGE = ("opaque",)
 def schedule(program: Program, graph: Graph) -> Plan:
     """The plan that runs a lowered graph. `program.outputs` must name the graph's outputs, then its mutations' values."""
     handed = hand_out(program, graph)
-    works = Works(program)
     keep = {*handed.owners, *(c.buffer for c in handed.commits)}
+    works = Works(program, frozenset(keep))
     inline(works, keep)
     groups, not_fused = group_works(works, keep)
     made: Made = {}

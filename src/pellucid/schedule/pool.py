@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,6 +44,8 @@ class Pool:
         self.table: dict[Any, Expr] = {}
         self.info: dict[int, Info] = {}
         self.indices: dict[int, Index] = {}
+        self.alias: dict[BufferId, BufferId] = {}
+        """Buffers that are known to hold what another one holds: loads go there."""
         self.zero = self.literal(0, INT)
 
     # ---------------------------------------------------------------- leaves
@@ -143,7 +146,7 @@ class Pool:
         elif t is Load:
             index = tuple([self.intern(i, memo, rename, on_load) for i in e.index])
             mask = None if e.mask is None else self.intern(e.mask, memo, rename, on_load)
-            new = self.load(e.view, index, mask, e.other)
+            new = self.load(self.aliased(e.view), index, mask, e.other)
             if on_load is not None and type(new) is Load:
                 replaced = on_load(new)
                 new = new if replaced is None else replaced
@@ -155,6 +158,29 @@ class Pool:
             new = e
         memo[id(e)] = new
         return new
+
+    def aliased(self, view: View) -> View:
+        b = self.alias.get(view.buffer)
+        return view if b is None else replace(view, buffer=b)
+
+    def cost_along(self, root: Expr, axes: frozenset[int]) -> int:
+        """The cost of the parts of an expression that depend on any of `axes`, shared parts once."""
+        seen: set[int] = set()
+        stack = [root]
+        total = 0
+        while stack:
+            e = stack.pop()
+            if id(e) in seen or axes.isdisjoint(self.info[id(e)].axes):
+                continue
+            seen.add(id(e))
+            if type(e) is Call:
+                total += SCALAR_COST.get(e.fn, 1)
+                stack.extend(e.args)
+            elif type(e) is Load:
+                total += LOAD_COST if self.info[id(e)].normal else GATHER_COST
+                if not self.info[id(e)].normal:
+                    stack.extend(e.index)
+        return total
 
     def loads_of(self, roots: Sequence[Expr]) -> list[Load]:
         """The distinct loads below the roots, those inside indices and masks included."""

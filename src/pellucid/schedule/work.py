@@ -6,6 +6,8 @@ Also the question that all fusion asks: at which point of a producer's loop was 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -55,6 +57,15 @@ class Work:
         self.loads = pool.loads_of(self.roots)
         self.reads = {ld.view.buffer for ld in self.loads}
 
+    def inner_axis(self) -> Axis | None:
+        """The axis that will most likely be the innermost loop."""
+        if self.red:
+            return self.red[-1]
+        if self.kind == "scatter":
+            return self.axes[-1] if self.axes else None
+        order = self.ordered()
+        return order[-1][0] if order else None
+
     def ordered(self) -> list[tuple[Axis, Size]]:
         """The output's axes with their strides, largest stride first."""
         if self._order is None:
@@ -64,20 +75,48 @@ class Work:
 
 
 class Works:
-    """All loops of a program in working form, with tables of writers and readers by buffer."""
+    """All loops of a program in working form, equal ones once, with tables of writers and readers by buffer."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, keep: frozenset[BufferId] = frozenset()):
+        """`keep`: buffers that are handed out, each of them a tensor of its own."""
         self.pool = Pool()
         self.next_var = 0
         self.next_buffer = 1 + max([b.id for b in program.buffers], default=0)
+        self.next_axis = 0
+        self.canonical: dict[tuple[str, int, Size], Axis] = {}
         self.buffers: dict[BufferId, Buffer] = {b.id: b for b in program.buffers}
-        self.next_axis = 1 + max([a.id for lp in program.loops if type(lp) is not Extern
-                                  for a in (lp.axes + (lp.reduce_axes if type(lp) is Reduce else ()))], default=0)
+        self.keep = keep
+        self._written: dict[BufferId, int] = {}
+        for lp in program.loops:
+            for v in lp.outs if type(lp) is Extern else (lp.out,):
+                self._written[v.buffer] = self._written.get(v.buffer, 0) + 1
+        self._known: dict[tuple[Any, ...], Work] = {}
         self.works: list[Work] = []
         for k, (loop, origin) in enumerate(zip(program.loops, program.origins)):
-            self.works.append(self._import(k, loop, origin))
-        self.outputs = program.outputs
+            w = self._import(k, loop, origin)
+            if not self._is_known(w):
+                self.works.append(w)
         self.tables()
+
+    def _is_known(self, w: Work) -> bool:
+        """Whether an earlier loop computes just this: then its buffer stands for this one's from here on.
+
+        Loops name their axes by position and size, so that equal values are the same expression.
+        """
+        if w.kind not in ("map", "reduce"):
+            return False
+        b = w.out.buffer
+        if b in self.keep or self._written[b] > 1 or self.buffers[b].space != "arena" or not self.covers(w):
+            return False
+        if any(self._written.get(r, 0) > 1 for r in w.reads):
+            return False
+        o = w.out
+        key = (w.kind, id(w.value), w.combiner, w.acc, o.dtype, o.strides, tuple([a.id for a in (*w.axes, *w.red)]))
+        first = self._known.setdefault(key, w)
+        if first is w:
+            return False
+        self.pool.alias[b] = first.out.buffer
+        return True
 
     def tables(self) -> None:
         """Who writes and reads each buffer, over the loops that are not dead."""
@@ -98,46 +137,66 @@ class Works:
         self.next_buffer += 1
         return self.next_buffer - 1
 
+    def _canonical(self, kind: str, position: int, size: Size) -> Axis:
+        found = self.canonical.get((kind, position, size))
+        if found is None:
+            found = self.canonical[kind, position, size] = self.axis(size, f"{kind}{position}")
+        return found
+
     def axis(self, size: Size, name: str = "i") -> Axis:
         self.next_axis += 1
         return Axis(self.next_axis - 1, size, name)
 
     def _import(self, number: int, loop: Map | Reduce | Scan | Scatter | Extern, origin: int) -> Work:
+        pool = self.pool
         if type(loop) is Extern:
             w = Work(number, origin, "extern")
             w.extern = loop
-            w.reads = {v.buffer for v in loop.ins}
+            if pool.alias and any(v.buffer in pool.alias for v in loop.ins):
+                w.extern = replace(loop, ins=tuple([pool.aliased(v) for v in loop.ins]))
+            w.reads = {v.buffer for v in w.extern.ins}
             w.writes = tuple({v.buffer: None for v in loop.outs})
             return w
-        pool = self.pool
         w = Work(number, origin, type(loop).__name__.lower())
-        rename = {a.id: pool.zero for a in loop.axes if type(a.size) is int and a.size == 1}
+        rename: dict[int, Expr] = {}
         memo: dict[int, Expr] = {}
-        w.axes = tuple([a for a in loop.axes if a.id not in rename]) if rename else loop.axes
+        w.axes = self._own_axes("i", loop.axes, rename)
         if type(loop) is Reduce:
-            for a in loop.reduce_axes:
-                if type(a.size) is int and a.size == 1:
-                    rename[a.id] = pool.zero
-            w.red = tuple([a for a in loop.reduce_axes if a.id not in rename])
+            w.red = self._own_axes("r", loop.reduce_axes, rename)
             w.combiner, w.acc = loop.combiner, loop.acc
         elif type(loop) is Scan:
-            w.combiner, w.scan_axis = loop.combiner, loop.axis
+            w.combiner = loop.combiner
+            at = rename[loop.axis.id]
+            w.scan_axis = at.axis if type(at) is Index else None
         elif type(loop) is Scatter:
             w.combiner = loop.combine
-        w.value = pool.intern(loop.value, memo, rename or None)
+        w.value = pool.intern(loop.value, memo, rename)
         if type(loop) is Scatter:
             w.out = loop.out
-            w.index = tuple([pool.intern(i, memo, rename or None) for i in loop.index])
+            w.index = tuple([pool.intern(i, memo, rename) for i in loop.index])
         else:
-            kept = [k for k, a in enumerate(loop.axes) if a.id not in rename]
             o = loop.out
+            kept = [k for k, a in enumerate(loop.axes) if rename[a.id] is not pool.zero]
             w.out = o if len(kept) == len(loop.axes) else View(
                 o.buffer, o.dtype, tuple([o.shape[k] for k in kept]), tuple([o.strides[k] for k in kept]), o.offset)
         if w.kind == "reduce" and not w.red:
             self._to_map(w)
+        elif w.kind == "scan" and w.scan_axis is None:
+            w.kind = "map"
         w.writes = (loop.out.buffer,)
         w.scan_loads(pool)
         return w
+
+    def _own_axes(self, kind: str, axes: tuple[Axis, ...], rename: dict[int, Expr]) -> tuple[Axis, ...]:
+        """The axes under their names here; those of size 1 become the index 0."""
+        own = []
+        for a in axes:
+            if type(a.size) is int and a.size == 1:
+                rename[a.id] = self.pool.zero
+            else:
+                own.append(self._canonical(kind, len(own), a.size))
+                rename[a.id] = self.pool.index(own[-1])
+        return tuple(own)
 
     def _to_map(self, w: Work) -> None:
         """A reduction of one element is a conversion."""
