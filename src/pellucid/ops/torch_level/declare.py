@@ -27,8 +27,12 @@ _SPACES = {"F": torch.nn.functional, "special": torch.special, "linalg": torch.l
            "Tensor": torch.Tensor}
 
 
-def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:
-    """`space.attr` in one of _SPACES, `aten.attr`, or a bare name: torch.name, Tensor.name and aten's name."""
+def _enter(name: Any, fn: Expansion, mutates: int | None = None) -> None:
+    """A callable itself, `space.attr` in one of _SPACES, `aten.attr`, or a bare name: torch.name, Tensor.name and
+    aten's name."""
+    if not isinstance(name, str):
+        FUNCTIONS[name] = fn
+        return
     space, dot, attr = name.rpartition(".")
     found = False
     if space == "aten":
@@ -52,7 +56,7 @@ def _enter(name: str, fn: Expansion, mutates: int | None = None) -> None:
         raise AttributeError(f"torch has no callable named {name!r}")
 
 
-def expansion(*names: str, inplace: str = "") -> Callable[[Expansion], Expansion]:
+def expansion(*names: Any, inplace: str = "") -> Callable[[Expansion], Expansion]:
     """Register the decorated expansion under each of `names` (see _enter).
 
     inplace: names, separated by blanks, whose callables do the same and write the result into their first argument.
