@@ -11,7 +11,7 @@ from ..graph.types import TensorMeta
 from ..shapes.dim import Dim, Size
 from ..shapes.env import ShapeEnv
 from .errors import WouldRaise
-from .strides import Shape, contiguous
+from .strides import Shape, contiguous, has_zero
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
@@ -110,28 +110,29 @@ def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
 def infer_shape(env: ShapeEnv, old: Shape, shape: Sequence[Size]) -> Shape:
     """`shape` with one -1 replaced by what makes the element counts of `old` and `shape` equal."""
     hole = -1
+    rest = list(old)
     known: Size = 1
     for i, s in enumerate(shape):
-        if type(s) is int and s == -1:
+        if s in rest:  # sizes on both sides cancel: most reshapes are then a matter of plain integers
+            rest.remove(s)
+        elif type(s) is int and s < 0:
+            if s != -1:
+                raise WouldRaise(f"shape={tuple(shape)}: size {s} is negative")
             if hole >= 0:
                 raise WouldRaise(f"shape={tuple(shape)}: only one size can be -1")
             hole = i
-        elif type(s) is int and s < 0:
-            raise WouldRaise(f"shape={tuple(shape)}: size {s} is negative")
         else:
             known = known * s
-    total = numel(old)
+    total = numel(tuple(rest))
     if hole < 0:
-        if not env.same(total, known):
-            raise WouldRaise(f"shape={tuple(shape)} is invalid for {total} elements (from {old})")
+        if not env.same(total, known) and not (has_zero(env, old) and has_zero(env, tuple(shape))):
+            raise WouldRaise(f"shape={tuple(shape)} is invalid for {numel(old)} elements (from {old})")
         return tuple(shape)
-    if env.decide("==", known, 0):
+    if env.decide("==", known, 0) or has_zero(env, tuple(shape[:hole]) + tuple(shape[hole + 1:])):
         raise WouldRaise(f"shape={tuple(shape)}: -1 is ambiguous beside a zero size")
     if not env.decide("==", total % known, 0):
-        raise WouldRaise(f"shape={tuple(shape)} is invalid for {total} elements (from {old})")
-    out = list(shape)
-    out[hole] = total // known
-    return tuple(out)
+        raise WouldRaise(f"shape={tuple(shape)} is invalid for {numel(old)} elements (from {old})")
+    return tuple(shape[:hole]) + (total // known,) + tuple(shape[hole + 1:])
 
 
 def concrete_int(env: ShapeEnv, x: Any) -> int:

@@ -16,32 +16,30 @@ Shape = tuple[Size, ...]
 Operand = tuple[Shape, Shape]
 """(shape, strides)"""
 
-_KNOWN: dict[Shape, Shape] = {}
-"""Contiguous strides of plain-integer shapes seen (symbolic sizes belong to one capture and are not kept)."""
+_KNOWN: dict[Shape, tuple[Shape, Shape]] = {}
+"""Contiguous strides of shapes seen: (the shape itself, its strides)."""
 
 
 def contiguous(shape: Shape) -> Shape:
     """Row-major strides; a size 0 counts as 1, as eager has it."""
     known = _KNOWN.get(shape)
-    if known is not None:
-        return known
+    # Equal symbols of different captures differ in range and example: symbolic sizes must be the very same objects.
+    if known is not None and (known[0] is shape or all([a is b or type(a) is int for a, b in zip(known[0], shape)])):
+        return known[1]
     out: list[Size] = []
     step: Size = 1
-    plain = True
     for s in reversed(shape):
         out.append(step)
         if type(s) is int:
             if s > 1:
                 step = step * s
         else:
-            plain = False
             step = step * size_max(s, 1)
     out.reverse()
     strides = tuple(out)
-    if plain:
-        if len(_KNOWN) > 4096:
-            _KNOWN.clear()
-        _KNOWN[shape] = strides
+    if len(_KNOWN) > 4096:
+        _KNOWN.clear()
+    _KNOWN[shape] = (shape, strides)
     return strides
 
 
@@ -129,7 +127,7 @@ def suggested(env: ShapeEnv, shape: Shape, strides: Shape, out_shape: Shape | No
 
 def is_dense(env: ShapeEnv, shape: Shape, strides: Shape) -> bool:
     """Tensor.is_non_overlapping_and_dense."""
-    if is_contiguous(env, shape, strides):
+    if strides == contiguous(shape) or has_zero(env, shape):
         return True
     dims = [d for d in range(len(shape)) if env.decide(">=", shape[d], 2)]
     expected: Size = 1

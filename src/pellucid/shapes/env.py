@@ -31,11 +31,22 @@ def holds(op: str, a: int, b: int) -> bool:
     return bool(_HOLDS[op](a, b))
 
 
+def _difference(a: Size, b: Size) -> tuple[int | None, int | None]:
+    """bounds(a - b); beside a plain integer without the work of a subtraction."""
+    if type(b) is int:
+        lo, hi = bounds(a)
+        return (None if lo is None else lo - b), (None if hi is None else hi - b)
+    if type(a) is int:
+        lo, hi = bounds(b)
+        return (None if hi is None else a - hi), (None if lo is None else a - lo)
+    return bounds(a - b)
+
+
 def prove(op: str, a: Size, b: Size) -> bool | None:
     """True or False where it is so for every value in the symbols' ranges, None where it depends."""
     if isinstance(a, int) and isinstance(b, int):
         return holds(op, a, b)
-    lo, hi = bounds(a - b)
+    lo, hi = _difference(a, b)
     if op in ("==", "!="):
         same = True if (lo, hi) == (0, 0) else False if (lo is not None and lo > 0) or (hi is not None and hi < 0) else None
         return same if op == "==" or same is None else not same
