@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .frames import UNBOUND, Frame
-from .state import Capture
 from .values.base import Broken, Value
 from .values.constant import Const
+
+if TYPE_CHECKING:
+    from .state import Capture
 
 Operation = tuple[Value, list[Value], dict[str, Value], str]
 
@@ -79,9 +81,7 @@ def _call(cx: Capture, f: Frame, arg: Any) -> Any:
 def _call_ex(cx: Capture, f: Frame, has_keywords: Any) -> Any:
     s = f.stack
     pop = 2 + has_keywords
-    from .values.mapping import DictVal
-
-    return apply, [s[-pop], s[1 - pop], s[-1] if has_keywords else DictVal()], {}, "push"
+    return apply, [s[-pop], s[1 - pop], s[-1] if has_keywords else _mapping.DictVal()], {}, "push"
 
 
 def _top(n: int, then: str = "push") -> Callable[[Any], Any]:
@@ -122,3 +122,6 @@ _NATIVE: dict[str, Callable[[Capture, Frame, Any], Any]] = {
 """Instruction -> (function, arguments, keywords, then) from its operands."""
 
 __all__ = ["CannotContinue", "UNBOUND", "native_operation"]
+
+# Modules that need this one: bound when all are loaded.
+from .values import mapping as _mapping  # noqa: E402

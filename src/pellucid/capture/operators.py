@@ -14,7 +14,7 @@ from .values.function import FunctionVal, MethodVal
 from .values.instance import InstanceVal
 from .values.klass import ClassVal
 from .values.mapping import DictVal
-from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
+from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal
 from .values.sets import SetVal
 from .values.size import SizeVal, size_binary, size_unary
 from .values.tensor import TensorVal
@@ -83,9 +83,7 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
                 a.items = r.items
                 return a
         if ta is DictVal and op is operator.ior:
-            from .known.builtin_functions import update_dict
-
-            made = update_dict(cx, a, [b], {})
+            made = _builtin_functions.update_dict(cx, a, [b], {})
             if isinstance(made, Invoke):
                 made.then, made.detail = "instead", a
                 return made
@@ -107,9 +105,7 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
     except Exception as e:
         raise cx.reraise(e) from None
     if ta is Const and type(a.constant(cx)) is str and op is operator.mod:
-        from .polyfills import polyfill
-
-        return Invoke(polyfill(cx, "percent_format"), [a, b])
+        return Invoke(_polyfills.polyfill(cx, "percent_format"), [a, b])
     raise _no_operator(cx, op, a, b)
 
 
@@ -120,8 +116,6 @@ def _no_operator(cx: Capture, op: Any, a: Value, b: Value) -> Any:
 
 def tensor_binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
     """An operator with a tensor on one side."""
-    from .torch_calls import expand
-
     if isinstance(b, InstanceVal) and type(a) is TensorVal and op in NAMES:
         right = b.special(cx, NAMES[op][1])
         if type(right) is types.FunctionType:
@@ -143,11 +137,11 @@ def tensor_binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         else:
             fn = METHODS.get(names[1])
             if fn is not None:
-                return expand(cx, "method", names[1], fn, [b, a], {}, names[1], cx.fixed(op))
+                return _torch_calls.expand(cx, "method", names[1], fn, [b, a], {}, names[1], cx.fixed(op))
     if fn is None:
         cx.missing(f"operator.{op.__name__}")
         raise Broken("PB105", f"operator {op.__name__} has no entry in the operator catalogue", cx.fixed(op), [a, b])
-    return expand(cx, "function", op, fn, [a, b], {}, op.__name__, cx.fixed(op))
+    return _torch_calls.expand(cx, "function", op, fn, [a, b], {}, op.__name__, cx.fixed(op))
 
 
 def _dunder(cx: Capture, op: Any, a: Value, b: Value, left: str, right: str) -> Result:
@@ -172,9 +166,7 @@ def _dunder(cx: Capture, op: Any, a: Value, b: Value, left: str, right: str) -> 
 
 
 def _polyfill(cx: Capture, name: str) -> Value:
-    from .polyfills import polyfill
-
-    return polyfill(cx, name)
+    return _polyfills.polyfill(cx, name)
 
 
 def _list_inplace(cx: Capture, op: Any, a: ListVal, b: Value) -> Result:
@@ -183,9 +175,7 @@ def _list_inplace(cx: Capture, op: Any, a: ListVal, b: Value) -> Result:
         n = b.concrete(cx) if type(b) is SizeVal else b.constant(cx)
         items[:] = items * n
         return a
-    from .known.builtin_functions import all_of
-
-    more = all_of(cx, b)
+    more = _builtin_functions.all_of(cx, b)
     if more is None:
         return Invoke(_polyfill(cx, "list_extend"), [a, b], then="instead", detail=a)
     items.extend(more)
@@ -235,13 +225,11 @@ def unary(cx: Capture, op: Any, a: Value) -> Result:
         except Exception as e:
             raise cx.reraise(e) from None
     if t is TensorVal:
-        from .torch_calls import expand
-
         fn = FUNCTIONS.get(op) or METHODS.get(UNARY[op])
         if fn is None:
             cx.missing(f"operator.{op.__name__}")
             raise Broken("PB105", f"operator {op.__name__} has no entry in the operator catalogue", cx.fixed(op), [a])
-        return expand(cx, "function", op, fn, [a], {}, op.__name__, cx.fixed(op))
+        return _torch_calls.expand(cx, "function", op, fn, [a], {}, op.__name__, cx.fixed(op))
     if t is SizeVal:
         return size_unary(cx, op, a)
     if isinstance(a, InstanceVal):
@@ -432,3 +420,8 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
     if equality:
         return TRUE if identical(cx, a, b) is (op is operator.eq) else FALSE
     raise _not_ordered(cx, op, a, b)
+
+# Modules that need this one: bound when all are loaded.
+from . import polyfills as _polyfills  # noqa: E402
+from . import torch_calls as _torch_calls  # noqa: E402
+from .known import builtin_functions as _builtin_functions  # noqa: E402

@@ -36,7 +36,7 @@ from typing import Any
 from ..guards.sources import HELPERS, Scope, TextScope, load
 from ..guards.sources import text as source_text
 from ..shapes.dim import Dim, evaluate
-from .types import Build, Effect, FromConst, FromGraph, FromNative, FromSize, FromSource, Recipe, Shared
+from .types import Effect, FromConst, FromGraph, FromNative, FromSize, FromSource, Recipe, Shared
 
 _set_attribute = object.__setattr__
 

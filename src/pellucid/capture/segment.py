@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..bytecode.flow import live_slots
 from ..guards.evaluate import same
@@ -12,9 +12,8 @@ from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
 from .native_ops import CannotContinue, native_operation
-from .state import Capture
 from .symbolic import Symbolic
-from .types import (Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared)
+from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
 from .values.base import Broken, Value
 from .values.constant import Const
 from .values.function import CellVal
@@ -23,6 +22,9 @@ from .values.instance import InstanceVal
 from .values.mapping import ABSENT, DictVal, key_value
 from .values.sequence import ListVal, SequenceVal
 from .values.sets import SetVal
+
+if TYPE_CHECKING:
+    from .state import Capture
 
 _SIMPLE = (FromConst, FromNative, FromSource, Shared)
 
@@ -222,10 +224,8 @@ class ClassVersion:
         self.cls, self.reads = cls, reads
 
     def unchanged(self) -> bool:
-        from .classes import MISSING
-
         for name, raw in self.reads.items():
-            found = MISSING
+            found = _classes.MISSING
             for k in self.cls.__mro__:
                 if name in k.__dict__:
                     found = k.__dict__[name]
@@ -323,3 +323,6 @@ def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:
 
 
 __all__ = ["Recipes", "SequenceVal", "finish"]
+
+# Modules that need this one: bound when all are loaded.
+from . import classes as _classes  # noqa: E402

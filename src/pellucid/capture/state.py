@@ -163,9 +163,7 @@ class Capture:
         t = type(obj)
         if t in _IMMEDIATE:
             return NONE if obj is None else Const(obj)
-        from .literals import literal
-
-        return literal(self, obj)
+        return _literals.literal(self, obj)
 
     def missing(self, name: str) -> None:
         self.missing_ops[name] = None
@@ -173,23 +171,19 @@ class Capture:
     # ---------------------------------------------------------------- exceptions of the program
     def raised(self, cls: type[BaseException], *args: Any) -> Raised:
         """The signal that the program raises cls(*args); args are Python constants."""
-        from .values.instance import exception_value
-
-        v = exception_value(self, cls, [self.literal(a) for a in args])
+        v = _instance.exception_value(self, cls, [self.literal(a) for a in args])
         v.context = self.machine.handled_exception()
         return Raised(v)
 
     def reraise(self, error: BaseException) -> Raised:
         """The signal for an exception that a pure native function raised on known operands."""
-        from .values.instance import exception_value
-
         args: list[Value] = []
         for a in error.args:
             try:
                 args.append(self.literal(a))
             except TypeError:
                 args.append(Const(str(a)))
-        v = exception_value(self, type(error), args)
+        v = _instance.exception_value(self, type(error), args)
         v.context = self.machine.handled_exception()
         for name in ("name", "obj", "path"):
             if type(error) in (NameError, ImportError, ModuleNotFoundError, AttributeError, UnboundLocalError) \
@@ -212,3 +206,7 @@ def _singleton(value: Any) -> bool:
 
     return value is None or value is True or value is False or value is Ellipsis or value is NotImplemented \
         or isinstance(value, (torch.dtype, torch.layout, torch.memory_format, enum.Enum))
+
+# Modules that need this one: bound when all are loaded.
+from . import literals as _literals  # noqa: E402
+from .values import instance as _instance  # noqa: E402

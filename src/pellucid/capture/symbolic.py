@@ -7,19 +7,18 @@ import operator
 import sys
 import types
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..bytecode.decode import decode
 from ..bytecode.types import NATIVE_FLAGS, Code
 from ..events.types import UserFrame, UserStack
-from . import known as _known
+from . import known  # noqa: F401  (fills the tables of what is known)
 from .binding import bind
 from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, resume, user_frame
 from .frames import EXHAUSTED, UNBOUND, Frame, Generator, Then, after
 from .known.builtin_functions import all_of, format_value, instance_of, text_of
 from .operators import binary, compare, identical, unary
 from .polyfills import FILES, polyfill
-from .state import Capture
 from .torch_calls import load_catalogue
 from .values.base import Broken, Invoke, NotConstant, Raised, Value
 from .values.constant import FALSE, NONE, TRUE, Const
@@ -28,15 +27,17 @@ from .values.globals_ import builtin_value, globals_value
 from .values.instance import InstanceVal
 from .values.iterator import GeneratorVal, IterVal
 from .values.klass import ClassVal
-from .values.traceback_ import TracebackVal
 from .values.mapping import DictVal, function_label, keyword_mapping
 from .values.pymodule import ModuleVal
 from .values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
 from .values.sets import SetVal
 from .values.size import SizeVal
+from .values.traceback_ import TracebackVal
+
+if TYPE_CHECKING:
+    from .state import Capture
 
 load_catalogue()
-del _known
 
 NOT_IMPLEMENTED = NotImplemented
 _SHARED = {True: TRUE, False: FALSE, None: NONE}
@@ -379,11 +380,9 @@ class Symbolic:
 
     def dict_update(self, f: Frame, mapping: Any, other: Value) -> Frame | None:
         self.frame = f
-        from .known.builtin_functions import update_dict
-
         if not isinstance(other, (DictVal, InstanceVal)):
             raise self.cx.raised(TypeError, f"'{other.pytype(self.cx).__name__}' object is not a mapping")
-        r = update_dict(self.cx, mapping, [other], {})
+        r = _builtin_functions.update_dict(self.cx, mapping, [other], {})
         return None if r is None else self._effect(f, r)
 
     def dict_merge(self, f: Frame, mapping: Any, other: Value, function: Value) -> Frame | None:
@@ -581,10 +580,8 @@ class Symbolic:
         return CaptureRaised(exc, self.user_stack())
 
     def stop_iteration(self, f: Frame, value: Value) -> NoReturn:
-        from .values.instance import exception_value
-
         none = type(value) is Const and value.value is None
-        raise Raised(exception_value(self.cx, StopIteration, [] if none else [value]))
+        raise Raised(_instance.exception_value(self.cx, StopIteration, [] if none else [value]))
 
     def type_name(self, f: Frame, value: Value) -> str:
         return value.pytype(self.cx).__name__
@@ -659,9 +656,7 @@ class Symbolic:
                     break
                 out.append(raw)
             else:
-                from .values.function import MethodVal
-
-                return MethodVal(self.cx.fixed(out[0]), manager), MethodVal(self.cx.fixed(out[1]), manager)
+                return _function.MethodVal(self.cx.fixed(out[0]), manager), _function.MethodVal(self.cx.fixed(out[1]), manager)
             if raw is NOT_IMPLEMENTED or not hasattr(manager.cls, "__enter__"):
                 raise self.cx.raised(TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol")
         raise Broken("PB112", f"a with-statement over a {manager.pytype(self.cx).__name__}")
@@ -756,3 +751,8 @@ RETURNS["truth"] = ReturnRule(_truth)
 """instead: `detail` is the result. truth: the result's truth is (negated if `detail`)."""
 
 __all__ = ["CaptureRaised", "Code", "ModuleVal", "SizeVal", "Symbolic", "operator"]
+
+# Modules that need this one: bound when all are loaded.
+from .known import builtin_functions as _builtin_functions  # noqa: E402
+from .values import function as _function  # noqa: E402
+from .values import instance as _instance  # noqa: E402

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def _fields() -> dict[str, tuple[str, ...]]:
-    from ..ops.torch_level import declare
-
-    return declare.RESULT_FIELDS
+    return _torch_level.declare.RESULT_FIELDS
 
 
 def load_catalogue() -> None:
@@ -152,9 +150,7 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
 
 def _written(cx: Capture, target: Any, tensors: list[TensorVal], r: Any, grad: bool) -> tuple[int, ...]:
     """After an in-place call: the tensor values that stand for the written argument go on with its new contents."""
-    from ..ops.torch_level.declare import MUTATES
-
-    position = MUTATES.get(target)
+    position = _declare.MUTATES.get(target)
     if position is None and tensors:
         position = 0
     if position is None or position >= len(tensors):
@@ -177,9 +173,7 @@ def call_function(cx: Capture, target: Any, args: list[Value], kwargs: dict[str,
 
 def call_method(cx: Capture, t: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     fn = METHODS.get(name)
-    from .values.builtin import TensorMethod
-
-    callee = TensorMethod(t, name)
+    callee = _builtin.TensorMethod(t, name)
     if fn is None:
         cx.missing(f"Tensor.{name}")
         raise Broken("PB105", f"Tensor.{name} has no entry in the operator catalogue", callee, args, kwargs)
@@ -195,3 +189,8 @@ def call_property(cx: Capture, t: TensorVal, name: str) -> Value:
 
 
 __all__ = ["Invoke", "call_function", "call_method", "call_property", "expand", "has_tensor", "load_catalogue", "operand"]
+
+# Modules that need this one: bound when all are loaded.
+from ..ops import torch_level as _torch_level  # noqa: E402
+from ..ops.torch_level import declare as _declare  # noqa: E402
+from .values import builtin as _builtin  # noqa: E402

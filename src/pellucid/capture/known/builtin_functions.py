@@ -13,7 +13,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,7 +21,6 @@ from ..classes import MISSING
 from ..frames import EXHAUSTED
 from ..operators import binary, compare, identical, unary
 from ..polyfills import polyfill
-from ..state import Capture
 from ..values.base import Broken, Invoke, NotConstant, Raised, Value, give_up
 from ..values.builtin import KNOWN, BuiltinVal, TensorMethod
 from ..values.constant import FALSE, NONE, TRUE, Const
@@ -34,6 +33,9 @@ from ..values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
 from ..values.sets import SetVal
 from ..values.size import SizeVal, size_of, size_value
 from ..values.tensor import TensorVal
+
+if TYPE_CHECKING:
+    from ..state import Capture
 
 Args = list[Value]
 Kw = dict[str, Value]
@@ -180,9 +182,7 @@ def _super(cx: Capture, args: Args, kw: Kw) -> Any:
         index = code.slots.index("__class__")
         after = f.locals[index].get(cx)
         obj = f.locals[0]
-        from ..values.function import CellVal
-
-        if type(obj) is CellVal:
+        if type(obj) is _function.CellVal:
             obj = obj.get(cx)
     else:
         after, obj = args
@@ -351,11 +351,9 @@ def _extreme(name: str, fn: Any, op: Any) -> Any:
             if type(best) is TensorVal or type(x) is TensorVal:
                 raise Broken("PB101", f"{name}() of tensors compares their values", cx.fixed(fn), args, kw)
             if type(best) is SizeVal or type(x) is SizeVal:
-                from ...shapes.dim import size_max, size_min
-
                 a, b = size_of(best), size_of(x)
                 if a is not None and b is not None:
-                    best = size_value((size_min if name == "min" else size_max)(a, b))
+                    best = size_value((_dim.size_min if name == "min" else _dim.size_max)(a, b))
                     continue
             r = compare(cx, op, x, best)
             if not isinstance(r, Const):
@@ -607,9 +605,7 @@ def _reversed(cx: Capture, args: Args, kw: Kw) -> Any:
     items = v.elements(cx)
     if items is None:
         return Invoke(polyfill(cx, "reversed"), args)
-    from ..values.iterator import SequenceIter
-
-    return SequenceIter.over(list(reversed(items)))
+    return _iterator.SequenceIter.over(list(reversed(items)))
 
 
 @known(sorted)
@@ -649,14 +645,11 @@ def _locals(cx: Capture, args: Args, kw: Kw) -> Any:
 
 
 def locals_of(cx: Capture, f: Any) -> Value:
-    from ..frames import UNBOUND
-    from ..values.function import CellVal
-
     out: dict[Any, Value] = {}
     for name, v in zip(f.code.slots, f.locals):
-        if type(v) is CellVal:
+        if type(v) is _function.CellVal:
             v = v.get(cx)
-        if v is not UNBOUND and v is not None:
+        if v is not _frames.UNBOUND and v is not None:
             out[name] = v
     return DictVal(items=out)
 
@@ -816,9 +809,7 @@ def _exc_info(cx: Capture, args: Args, kw: Kw) -> Any:
     exc = cx.machine.handled_exception()
     if exc is None:
         return TupleVal([NONE, NONE, NONE])
-    from ..values.traceback_ import TracebackVal
-
-    return TupleVal([cx.fixed(exc.cls), exc, TracebackVal(exc)])
+    return TupleVal([cx.fixed(exc.cls), exc, _traceback.TracebackVal(exc)])
 
 
 @known(builtins.dir)
@@ -860,3 +851,10 @@ def _cached_signature(cx: Capture, fn: FunctionVal, bound: bool) -> Value:
 
 __all__ = ["SequenceVal", "TensorMethod", "all_of", "fill_dict", "format_value", "instance_of", "keyword_mapping",
            "locals_of", "sort_values", "text_of", "update_dict"]
+
+# Modules that need this one: bound when all are loaded.
+from ...shapes import dim as _dim  # noqa: E402
+from .. import frames as _frames  # noqa: E402
+from ..values import function as _function  # noqa: E402
+from ..values import iterator as _iterator  # noqa: E402
+from ..values import traceback_ as _traceback  # noqa: E402

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import collections
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..classes import MISSING
 from ..operators import identical
-from ..state import Capture
 from ..values.base import Broken, Value
 from ..values.builtin import TYPE_METHODS, BuiltinVal
 from ..values.constant import FALSE, NONE, TRUE, Const
@@ -18,6 +17,9 @@ from ..values.klass import ClassVal, allocate, builtin_init, make_instance
 from ..values.mapping import DictVal
 from ..values.sequence import TupleVal
 from .builtin_functions import all_of, text_of
+
+if TYPE_CHECKING:
+    from ..state import Capture
 
 Args = list[Value]
 Kw = dict[str, Value]
@@ -93,9 +95,7 @@ def _type_getattribute(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
 
 
 def _instancecheck(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
-    from .builtin_functions import instance_of
-
-    return TRUE if instance_of(cx, args[0], s.constant(cx)) else FALSE
+    return TRUE if _builtin_functions.instance_of(cx, args[0], s.constant(cx)) else FALSE
 
 
 def _subclasscheck(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
@@ -204,3 +204,6 @@ CLASS_METHODS: dict[str, Any] = {
 }
 
 __all__ = ["CLASS_METHODS", "FunctionVal", "MISSING"]
+
+# Modules that need this one: bound when all are loaded.
+from . import builtin_functions as _builtin_functions  # noqa: E402

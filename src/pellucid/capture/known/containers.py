@@ -6,12 +6,11 @@ import collections
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..frames import EXHAUSTED
 from ..operators import binary, compare
 from ..polyfills import polyfill
-from ..state import Capture
 from ..values.base import Broken, Invoke, Value
 from ..values.builtin import TYPE_METHODS
 from ..values.constant import FALSE, NONE, TRUE, Const
@@ -21,6 +20,9 @@ from ..values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
 from ..values.sets import SetVal
 from ..values.size import SizeVal
 from .builtin_functions import all_of, sort_values, update_dict
+
+if TYPE_CHECKING:
+    from ..state import Capture
 
 Args = list[Value]
 Kw = dict[str, Value]
@@ -268,9 +270,7 @@ def move_to_end(cx: Capture, s: DictVal, args: Args, kw: Kw) -> Any:
 
 @method(dict, "__reversed__")
 def dict_reversed(cx: Capture, s: DictVal, args: Args, kw: Kw) -> Any:
-    from ..values.iterator import SequenceIter
-
-    return SequenceIter.over(list(reversed(s.elements(cx) or [])))
+    return _iterator.SequenceIter.over(list(reversed(s.elements(cx) or [])))
 
 
 class ViewVal(Value):
@@ -293,9 +293,7 @@ class ViewVal(Value):
         return [TupleVal([key_value(cx, k), v]) for k, v in items.items()]
 
     def iterate(self, cx: Capture) -> Any:
-        from ..values.iterator import SequenceIter
-
-        return SequenceIter.over(self.elements(cx) or [])
+        return _iterator.SequenceIter.over(self.elements(cx) or [])
 
     def length(self, cx: Capture) -> Any:
         return self.dict.length(cx)
@@ -318,11 +316,9 @@ class ViewVal(Value):
         return getattr(d, self.kind)()
 
     def recipe(self, cx: Capture) -> Any:
-        from ..types import Build
-
         if self.dict.obj is None and self.kind != "keys":
-            return Build("list", tuple([cx.recipe(v) for v in self.elements(cx) or []]))
-        return Build("call", (Build("builtin", (cx.recipe(self.dict),), self.kind),), _apply)
+            return _types.Build("list", tuple([cx.recipe(v) for v in self.elements(cx) or []]))
+        return _types.Build("call", (_types.Build("builtin", (cx.recipe(self.dict),), self.kind),), _apply)
 
 
 def _apply(fn: Any) -> Any:
@@ -474,3 +470,7 @@ def _indices(cx: Capture, s: SliceVal, args: Args, kw: Kw) -> Any:
 
 
 TYPE_METHODS[slice] = {"indices": _indices}
+
+# Modules that need this one: bound when all are loaded.
+from .. import types as _types  # noqa: E402
+from ..values import iterator as _iterator  # noqa: E402

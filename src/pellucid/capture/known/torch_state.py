@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ...torchdoor import stateful
-from ..state import Capture
 from ..values.base import Broken, Value
 from ..values.builtin import KNOWN
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.tensor import META_METHODS, TensorVal
+
+if TYPE_CHECKING:
+    from ..state import Capture
 
 Args = list[Value]
 Kw = dict[str, Value]

@@ -29,45 +29,34 @@ def generic_attribute(cx: Capture, v: Value, name: str) -> Result:
 
 def bind_raw(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
     """What reading class attribute `raw` through an instance gives (its `__get__`)."""
-    from .function import MethodVal
-    from .klass import ClassVal
-
     t = type(raw)
     if t is types.FunctionType:
-        return MethodVal(cx.fixed(raw), v)
+        return _function.MethodVal(cx.fixed(raw), v)
     if t in _C_METHODS:
-        from .builtin import BuiltinMethod
-
-        return BuiltinMethod(v, name, raw)
+        return _builtin.BuiltinMethod(v, name, raw)
     if t is staticmethod:
         return cx.fixed(raw.__func__)
     if t is classmethod:
-        return MethodVal(cx.fixed(raw.__func__), cx.fixed(cls))
+        return _function.MethodVal(cx.fixed(raw.__func__), cx.fixed(cls))
     if t is property:
         return Invoke(cx.fixed(raw.fget), [v])
     if t is types.MemberDescriptorType:
-        from .instance import InstanceVal
-
-        if isinstance(v, InstanceVal):
+        if isinstance(v, _instance.InstanceVal):
             return v.slot(cx, name)
         raise unsupported(f"attribute {name!r} of a {cls.__name__}")
     if t is types.GetSetDescriptorType:
         return getset(cx, v, cls, name, raw)
     if t is functools.cached_property:
-        from ..polyfills import polyfill
-
-        return Invoke(polyfill(cx, "cached_property"), [v, cx.fixed(raw.func), Const(raw.attrname or name)])
+        return Invoke(_polyfills.polyfill(cx, "cached_property"), [v, cx.fixed(raw.func), Const(raw.attrname or name)])
     if t is types.BuiltinFunctionType or isinstance(raw, type):
         return cx.fixed(raw)
     if t is types.ClassMethodDescriptorType:
-        from .builtin import BuiltinMethod
-
-        return BuiltinMethod(cx.fixed(cls), name, raw)
+        return _builtin.BuiltinMethod(cx.fixed(cls), name, raw)
     getter = getattr(t, "__get__", None)
     if getter is None:
         return class_constant(cx, cls, name, raw)
     if type(getter) is types.FunctionType:
-        owner = v if not isinstance(v, ClassVal) or v.obj is not cls else Const(None)
+        owner = v if not isinstance(v, _klass.ClassVal) or v.obj is not cls else Const(None)
         return Invoke(cx.fixed(getter), [cx.fixed(raw), owner, cx.fixed(cls)])
     if t is functools.partialmethod:
         raise unsupported(f"functools.partialmethod {name!r} of {cls.__name__}")
@@ -87,12 +76,9 @@ def _is_immediate(raw: Any) -> bool:
 
 def getset(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
     """Attributes that C code computes: `__dict__`, `__class__`, an exception's parts."""
-    from .instance import InstanceVal
-    from .traceback_ import TracebackVal
-
     if name == "__class__":
         return cx.fixed(cls)
-    if isinstance(v, InstanceVal):
+    if isinstance(v, _instance.InstanceVal):
         if name == "__dict__":
             return v.dict
         if v.is_exception:
@@ -105,7 +91,7 @@ def getset(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
             if name == "__context__":
                 return v.context or Const(None)
             if name == "__traceback__":
-                return TracebackVal(v)
+                return _traceback.TracebackVal(v)
             if name == "__suppress_context__":
                 return Const(v.suppress)
             if name == "value" and cls is StopIteration:
@@ -124,14 +110,10 @@ def super_attribute(cx: Capture, after: type, v: Value, cls: type, name: str) ->
     if found_in is None:
         raise cx.raised(AttributeError, f"'super' object has no attribute {name!r}")
     cx.class_info(found_in).find(name)
-    from .klass import ClassVal
-
-    if isinstance(v, ClassVal) and v.obj is cls:
+    if isinstance(v, _klass.ClassVal) and v.obj is cls:
         t = type(raw)
         if t is classmethod:
-            from .function import MethodVal
-
-            return MethodVal(cx.fixed(raw.__func__), v)
+            return _function.MethodVal(cx.fixed(raw.__func__), v)
         if t is types.FunctionType or t is types.BuiltinFunctionType:
             return cx.fixed(raw)
         if t is staticmethod:
@@ -146,3 +128,11 @@ def constant_instance(cx: Capture, v: Any) -> Any:
     if isinstance(v.obj, enum.Enum):
         return v.obj
     return None
+
+# Modules that need this one: bound when all are loaded.
+from .. import polyfills as _polyfills  # noqa: E402
+from . import builtin as _builtin  # noqa: E402
+from . import function as _function  # noqa: E402
+from . import instance as _instance  # noqa: E402
+from . import klass as _klass  # noqa: E402
+from . import traceback_ as _traceback  # noqa: E402

@@ -26,9 +26,7 @@ class Value:
         raise NotImplementedError(type(self).__name__)
 
     def attr(self, cx: Capture, name: str) -> Result:
-        from .attributes import generic_attribute
-
-        return generic_attribute(cx, self, name)
+        return _attributes.generic_attribute(cx, self, name)
 
     def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
         raise unsupported(f"setting attribute {name!r} of a {describe(self)}")
@@ -136,3 +134,6 @@ def describe(v: Value) -> str:
 
 
 __all__ = ["Broken", "Invoke", "NotConstant", "Raised", "Result", "Value", "describe", "give_up", "unsupported"]
+
+# Modules that need this one: bound when all are loaded.
+from . import attributes as _attributes  # noqa: E402

@@ -40,11 +40,9 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
         if r is not None:
             return r
     if obj in FUNCTIONS:
-        from ..torch_calls import call_function, has_tensor
-
-        if getattr(obj, "__module__", None) != _OPERATOR or any(has_tensor(a) for a in args):
+        if getattr(obj, "__module__", None) != _OPERATOR or any(_torch_calls.has_tensor(a) for a in args):
             _check(cx, me)
-            return call_function(cx, obj, args, kwargs, me)
+            return _torch_calls.call_function(cx, obj, args, kwargs, me)
     if obj in PURE:
         _check(cx, me)
         return call_pure(cx, me, obj, args, kwargs)
@@ -63,10 +61,8 @@ def call_pure(cx: Capture, me: Value, fn: Any, args: list[Value], kwargs: dict[s
         xs = [a.constant(cx) for a in args]
         ks = {k: a.constant(cx) for k, a in kwargs.items()}
     except NotConstant as e:
-        from .size import SizeVal
-
-        if type(e.value) is SizeVal:
-            fixed = [Const(a.concrete(cx)) if type(a) is SizeVal else a for a in args]
+        if type(e.value) is _size.SizeVal:
+            fixed = [Const(a.concrete(cx)) if type(a) is _size.SizeVal else a for a in args]
             if any(a is not b for a, b in zip(fixed, args)):
                 return call_pure(cx, me, fn, fixed, kwargs)
         name = getattr(fn, "__qualname__", repr(fn))
@@ -166,9 +162,7 @@ class BuiltinMethod(Value):
         return Value.attr(self, cx, name)
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
-        from .klass import ClassVal
-
-        if isinstance(self.self, ClassVal) and type(self.raw) is not types.WrapperDescriptorType:
+        if isinstance(self.self, _klass.ClassVal) and type(self.raw) is not types.WrapperDescriptorType:
             return call_class_method(cx, self.self, self.name, args, kwargs, self)
         return call_descriptor(cx, self.raw, self.self, args, kwargs, self)
 
@@ -179,14 +173,11 @@ class BuiltinMethod(Value):
 def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwargs: dict[str, Value],
                     me: Value) -> Result:
     """raw(self, *args): a method or slot of a C class."""
-    from .instance import InstanceVal
-    from .tensor import TensorVal
-
-    if type(self) is TensorVal:
+    if type(self) is _tensor.TensorVal:
         return TensorMethod(self, raw.__name__).call(cx, args, kwargs)
     owner = getattr(raw, "__objclass__", None) or type(raw)
     name = getattr(raw, "__name__", "")
-    if isinstance(self, InstanceVal) and owner is not object and owner is not type and self.base is not None \
+    if isinstance(self, _instance.InstanceVal) and owner is not object and owner is not type and self.base is not None \
             and not self.is_exception:
         fn = _type_method(owner, name)
         if fn is not None:
@@ -216,9 +207,7 @@ def _type_method(owner: type, name: str) -> Known | None:
 def call_class_method(cx: Capture, cls: Value, name: str, args: list[Value], kwargs: dict[str, Value],
                       me: Value) -> Result:
     """cls.name(*args) where the method of the class is C code: dict.fromkeys, object.__new__ ..."""
-    from ..known.classes import CLASS_METHODS
-
-    fn = CLASS_METHODS.get(name)
+    fn = _classes.CLASS_METHODS.get(name)
     if fn is not None:
         r = fn(cx, cls, args, kwargs)
         if r is not None:
@@ -279,22 +268,19 @@ class TensorMethod(Value):
         return types.BuiltinMethodType
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
-        from ..torch_calls import call_method
-        from .tensor import META_METHODS, VALUE_METHODS
-
         name = self.name
-        fn = META_METHODS.get(name)
+        fn = _tensor.META_METHODS.get(name)
         if fn is not None:
             return fn(cx, self.self, args, kwargs)
-        if name in VALUE_METHODS:
+        if name in _tensor.VALUE_METHODS:
             self.self.pytype(cx)
             raise Broken("PB102", f"Tensor.{name}() hands the tensor's value to Python", self, args, kwargs)
         if name in METHODS:
-            return call_method(cx, self.self, name, args, kwargs)
+            return _torch_calls.call_method(cx, self.self, name, args, kwargs)
         raw = getattr(self.self.cls, name, None)  # type: ignore[attr-defined]
         if type(raw) is types.FunctionType and name != "backward":
             return Invoke(cx.fixed(raw), [self.self, *args], kwargs)
-        return call_method(cx, self.self, name, args, kwargs)
+        return _torch_calls.call_method(cx, self.self, name, args, kwargs)
 
     def attr(self, cx: Capture, name: str) -> Result:
         if name == "__self__":
@@ -312,3 +298,11 @@ def wrap_builtin(cx: Capture, obj: Any, source: Source) -> Value:
 
 
 METHODS_OF = TYPE_METHODS
+
+# Modules that need this one: bound when all are loaded.
+from .. import torch_calls as _torch_calls  # noqa: E402
+from ..known import classes as _classes  # noqa: E402
+from . import instance as _instance  # noqa: E402
+from . import klass as _klass  # noqa: E402
+from . import size as _size  # noqa: E402
+from . import tensor as _tensor  # noqa: E402

@@ -51,18 +51,14 @@ class Const(Value):
         except AttributeError as e:
             raise cx.reraise(e) from None
         if callable(found) and not isinstance(found, type):
-            from .builtin import ConstMethod
-
-            return ConstMethod(self, name, found)
+            return _builtin.ConstMethod(self, name, found)
         return cx.literal(found)
 
     def iterate(self, cx: Capture) -> Result:
         items = self.elements(cx)
         if items is None:
             return Value.iterate(self, cx)
-        from .iterator import SequenceIter
-
-        return SequenceIter.over(items)
+        return _iterator.SequenceIter.over(items)
 
     def elements(self, cx: Capture) -> list[Value] | None:
         v = self.constant(cx)
@@ -101,3 +97,7 @@ NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
 __all__ = ["Const", "FALSE", "NONE", "NotConstant", "Raised", "TRUE"]
+
+# Modules that need this one: bound when all are loaded.
+from . import builtin as _builtin  # noqa: E402
+from . import iterator as _iterator  # noqa: E402

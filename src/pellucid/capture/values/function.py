@@ -172,9 +172,7 @@ class FunctionVal(Value):
             self.pytype(cx)
             return cx.fixed(self.code)
         if name == "__globals__":
-            from .globals_ import globals_value
-
-            return globals_value(cx, self)
+            return _globals.globals_value(cx, self)
         if name in ("__call__",):
             return self
         if name == "__defaults__" and self.obj is None:
@@ -182,9 +180,7 @@ class FunctionVal(Value):
         if name == "__kwdefaults__" and self.obj is None:
             return self.kwdefaults or NONE
         if name == "__get__":
-            from .builtin import BuiltinMethod
-
-            return BuiltinMethod(self, "__get__", types.FunctionType.__get__)
+            return _builtin.BuiltinMethod(self, "__get__", types.FunctionType.__get__)
         if name == "__class__":
             return cx.fixed(types.FunctionType)
         if self.obj is not None:
@@ -231,9 +227,7 @@ class FunctionVal(Value):
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
         if self.obj is not None:
-            from .builtin import call_known
-
-            r = call_known(cx, self, self.obj, args, kwargs)
+            r = _builtin.call_known(cx, self, self.obj, args, kwargs)
             if r is not None:
                 return r
         return Invoke(self, args, kwargs)
@@ -315,9 +309,7 @@ class PartialVal(Value):
         if name == "func":
             return self.fn
         if name == "args":
-            from .sequence import TupleVal
-
-            return TupleVal(list(self.args))
+            return _sequence.TupleVal(list(self.args))
         if name == "keywords":
             return DictVal(items=dict(self.kwargs))
         return Value.attr(self, cx, name)
@@ -325,9 +317,7 @@ class PartialVal(Value):
     def recipe(self, cx: Capture) -> Recipe:
         if self.source is not None:
             return FromSource(self.source)
-        from .sequence import TupleVal
-
-        return Build("partial", (cx.recipe(self.fn), cx.recipe(TupleVal(list(self.args))),
+        return Build("partial", (cx.recipe(self.fn), cx.recipe(_sequence.TupleVal(list(self.args))),
                                  cx.recipe(DictVal(items=dict(self.kwargs)))), self.cls)
 
 
@@ -343,9 +333,7 @@ class SuperVal(Value):
         return super
 
     def attr(self, cx: Capture, name: str) -> Result:
-        from .attributes import super_attribute
-
-        return super_attribute(cx, self.after, self.obj, self.cls, name)
+        return _attributes.super_attribute(cx, self.after, self.obj, self.cls, name)
 
     def recipe(self, cx: Capture) -> Recipe:
         return Build("super", (FromConst(self.after), cx.recipe(self.obj)))
@@ -371,3 +359,9 @@ def wrap_partial(cx: Capture, obj: Any, source: Source) -> Value:
     args = [cx.wrap(a, Source("item", Source("attr", source, "args"), i)) for i, a in enumerate(obj.args)]
     kwargs = {k: cx.wrap(a, Source("item", Source("attr", source, "keywords"), k)) for k, a in obj.keywords.items()}
     return PartialVal(cx.wrap(obj.func, Source("attr", source, "func")), args, kwargs, cls, obj, source)
+
+# Modules that need this one: bound when all are loaded.
+from . import attributes as _attributes  # noqa: E402
+from . import builtin as _builtin  # noqa: E402
+from . import globals_ as _globals  # noqa: E402
+from . import sequence as _sequence  # noqa: E402

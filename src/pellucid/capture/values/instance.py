@@ -11,7 +11,7 @@ from ..classes import MISSING, ClassInfo
 from ..types import Build, FromConst, FromSource, Recipe
 from .base import Broken, Invoke, NotConstant, Raised, Result, Value, unsupported
 from .constant import Const
-from .mapping import ABSENT, DictVal
+from .mapping import DictVal
 from .sequence import ListVal, SequenceVal, TupleVal
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ class InstanceVal(Value):
         info = self.info
         if info.custom_get is not None:
             if info.getattr is not MISSING and info.getattr is not None:
-                from ..polyfills import polyfill
-
-                return Invoke(polyfill(cx, "getattribute_or_getattr"),
+                return Invoke(_polyfills.polyfill(cx, "getattribute_or_getattr"),
                               [self, Const(name), cx.fixed(info.custom_get), cx.fixed(info.getattr)])
             return Invoke(cx.fixed(info.custom_get), [self, Const(name)])
         return self.generic(cx, name)
@@ -100,13 +98,11 @@ class InstanceVal(Value):
                 if raw.fget is None:
                     raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__name__!r} object has no getter")
                 return Invoke(cx.fixed(raw.fget), [self])
-            from .attributes import bind_raw
-
             if not _is_data(raw):
                 v = self.dict.get(cx, name)
                 if v is not None:
                     return v
-            return bind_raw(cx, self, self.cls, name, raw)
+            return _attributes.bind_raw(cx, self, self.cls, name, raw)
         v = self.dict.get(cx, name)
         if v is not None:
             return v
@@ -175,9 +171,7 @@ class InstanceVal(Value):
 
     def module_plain_set(self, cx: Capture, name: str, value: Value) -> bool:
         """nn.Module.__setattr__ where it comes to a plain entry of the instance dictionary."""
-        from .tensor import TensorVal
-
-        if type(value) is TensorVal or isinstance(value, InstanceVal) and value.info.is_module:
+        if type(value) is _tensor.TensorVal or isinstance(value, InstanceVal) and value.info.is_module:
             return False
         for group in _MODULE_GROUPS:
             d = self.dict.get(cx, group)
@@ -245,9 +239,7 @@ class InstanceVal(Value):
         if raw is MISSING or type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType,
                                            types.BuiltinFunctionType):
             return None
-        from .attributes import bind_raw
-
-        bound = bind_raw(cx, self, self.cls, name, raw)
+        bound = _attributes.bind_raw(cx, self, self.cls, name, raw)
         if isinstance(bound, Invoke):
             raise unsupported(f"{self.cls.__name__}.{name} is computed by a descriptor")
         return Invoke(bound, args, then=then)
@@ -257,18 +249,14 @@ class InstanceVal(Value):
         if compiled is not MISSING:          # a nested compiled function or module: what it stands for is inlined
             return cx.fixed(compiled.original).call(cx, args, kwargs)
         if self.info.is_module:
-            from .nn import call_module
-
-            return call_module(cx, self, args, kwargs)
+            return _nn.call_module(cx, self, args, kwargs)
         raw = self.special(cx, "__call__")
         if type(raw) is types.FunctionType:
             return Invoke(cx.fixed(raw), [self, *args], kwargs)
         if raw is MISSING:
             raise cx.raised(TypeError, f"{self.cls.__name__!r} object is not callable")
         if self.obj is not None and type(raw) is not types.WrapperDescriptorType:
-            from .attributes import bind_raw
-
-            bound = bind_raw(cx, self, self.cls, "__call__", raw)
+            bound = _attributes.bind_raw(cx, self, self.cls, "__call__", raw)
             if isinstance(bound, Value):
                 return bound.call(cx, args, kwargs)
         raise Broken("PB104", f"call of a {self.cls.__module__}.{self.cls.__qualname__} object", self, args, kwargs)
@@ -341,9 +329,7 @@ class InstanceVal(Value):
         if r is MISSING:
             return self.base.contains(cx, item)
         if r is None:
-            from ..polyfills import polyfill
-
-            return Invoke(polyfill(cx, "contains_by_iteration"), [self, item], then="truth")
+            return Invoke(_polyfills.polyfill(cx, "contains_by_iteration"), [self, item], then="truth")
         return r
 
     def iterate(self, cx: Capture) -> Result:
@@ -351,9 +337,7 @@ class InstanceVal(Value):
         if r is MISSING:
             return self.base.iterate(cx)
         if r is None and self.info.find("__getitem__") is not MISSING:
-            from ..polyfills import polyfill
-
-            return Invoke(polyfill(cx, "iterate_by_index"), [self])
+            return Invoke(_polyfills.polyfill(cx, "iterate_by_index"), [self])
         return Value.iterate(self, cx) if r is None else r
 
     def elements(self, cx: Capture) -> list[Value] | None:
@@ -374,9 +358,7 @@ class InstanceVal(Value):
             return self.base.key(cx)
         if raw is None:
             raise cx.raised(TypeError, f"unhashable type: {self.cls.__name__!r}")
-        from .attributes import constant_instance
-
-        obj = constant_instance(cx, self)
+        obj = _attributes.constant_instance(cx, self)
         if obj is None:
             raise unsupported(f"using a {self.cls.__name__} with its own __hash__ as a key")
         return obj
@@ -408,10 +390,8 @@ class InstanceVal(Value):
             parts += [cx.recipe(v) for v in base.load(cx)]
         elif isinstance(base, DictVal):
             kind = "dict"
-            from .mapping import key_value
-
             for k, v in base.items.items():
-                parts += [cx.recipe(key_value(cx, k)), cx.recipe(v)]
+                parts += [cx.recipe(_mapping.key_value(cx, k)), cx.recipe(v)]
         elif isinstance(base, SequenceVal):
             kind = "tuple" if isinstance(base, TupleVal) else "list"
             parts += [cx.recipe(v) for v in base.load(cx)]
@@ -430,9 +410,7 @@ def _is_data(raw: Any) -> bool:
 
 
 def MethodVal_(fn: Value, obj: Value) -> Value:
-    from .function import MethodVal
-
-    return MethodVal(fn, obj)
+    return _function.MethodVal(fn, obj)
 
 
 def wrap_instance(cx: Capture, obj: Any, source: Source) -> Value:
@@ -448,9 +426,7 @@ def wrap_instance(cx: Capture, obj: Any, source: Source) -> Value:
     elif isinstance(obj, tuple):
         base = TupleVal(None, tuple, obj, source)
     elif isinstance(obj, (set, frozenset)):
-        from .sets import SetVal
-
-        base = SetVal(None, set, obj, source)
+        base = _sets.SetVal(None, set, obj, source)
     elif isinstance(obj, BaseException):
         base = TupleVal(None, tuple, obj.args, Source("attr", source, "args"))
     v = InstanceVal(cx, cls, obj, source, base)
@@ -461,3 +437,12 @@ def wrap_instance(cx: Capture, obj: Any, source: Source) -> Value:
 
 def exception_value(cx: Capture, cls: type[BaseException], args: list[Value]) -> InstanceVal:
     return InstanceVal(cx, cls, base=TupleVal(list(args)))
+
+# Modules that need this one: bound when all are loaded.
+from .. import polyfills as _polyfills  # noqa: E402
+from . import attributes as _attributes  # noqa: E402
+from . import function as _function  # noqa: E402
+from . import mapping as _mapping  # noqa: E402
+from . import nn as _nn  # noqa: E402
+from . import sets as _sets  # noqa: E402
+from . import tensor as _tensor  # noqa: E402

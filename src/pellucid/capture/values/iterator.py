@@ -172,14 +172,15 @@ def known_iterator(cx: Capture, v: Value) -> IterVal | None:
     if items is not None:
         return SequenceIter.over(items)
     r = None
-    from .instance import InstanceVal
-    from .tensor import TensorVal
-
-    if not isinstance(v, (InstanceVal, TensorVal)):
+    if not isinstance(v, (_instance.InstanceVal, _tensor.TensorVal)):
         r = v.iterate(cx)
-    if isinstance(v, TensorVal):
+    if isinstance(v, _tensor.TensorVal):
         r = v.iterate(cx)
     return r if isinstance(r, IterVal) else None
 
 
 __all__ = ["EnumerateIter", "GeneratorVal", "Invoke", "IterVal", "RangeIter", "SequenceIter", "ZipIter", "known_iterator"]
+
+# Modules that need this one: bound when all are loaded.
+from . import instance as _instance  # noqa: E402
+from . import tensor as _tensor  # noqa: E402

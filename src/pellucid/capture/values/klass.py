@@ -58,9 +58,7 @@ class ClassVal(Value):
                 if type(mraw) is property:
                     return Invoke(cx.fixed(mraw.fget), [self])
                 if raw is MISSING and type(mraw) is types.FunctionType:
-                    from .function import MethodVal
-
-                    return MethodVal(cx.fixed(mraw), self)
+                    return _function.MethodVal(cx.fixed(mraw), self)
         if name == "__dict__":
             return cx.wrap(dict(cls.__dict__), Source("const", None, f"vars({cls.__name__})", dict(cls.__dict__)))
         if raw is MISSING or name in ("__class__", "__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__"):
@@ -72,9 +70,7 @@ class ClassVal(Value):
                     return Invoke(cx.fixed(mget), [self, Const(name)])
                 raise cx.reraise(e) from None
             if isinstance(found, (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)):
-                from .builtin import BuiltinMethod
-
-                return BuiltinMethod(self, name, found)
+                return _builtin.BuiltinMethod(self, name, found)
             return cx.literal(found)
         t = type(raw)
         if t is types.FunctionType:
@@ -82,29 +78,21 @@ class ClassVal(Value):
         if t is staticmethod:
             return cx.fixed(raw.__func__)
         if t is classmethod:
-            from .function import MethodVal
-
-            return MethodVal(cx.fixed(raw.__func__), self)
+            return _function.MethodVal(cx.fixed(raw.__func__), self)
         if t in (property, types.MemberDescriptorType, types.GetSetDescriptorType, functools.cached_property):
             return cx.fixed(raw)
         if t in (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType):
             return cx.fixed(raw)
         if t is types.ClassMethodDescriptorType:
-            from .builtin import BuiltinMethod
-
-            return BuiltinMethod(self, name, raw)
-        from .attributes import bind_raw, class_constant
-
+            return _builtin.BuiltinMethod(self, name, raw)
         getter = getattr(t, "__get__", None)
         if getter is None:
-            return class_constant(cx, cls, name, raw)
-        return bind_raw(cx, self, cls, name, raw)
+            return _attributes.class_constant(cx, cls, name, raw)
+        return _attributes.bind_raw(cx, self, cls, name, raw)
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
         cls = self.check(cx)
-        from .builtin import call_known
-
-        r = call_known(cx, self, cls, args, kwargs)
+        r = _builtin.call_known(cx, self, cls, args, kwargs)
         if r is not None:
             return r
         meta = type(cls)
@@ -136,9 +124,7 @@ class ClassVal(Value):
         items = self.elements(cx)
         if items is None:
             return Value.iterate(self, cx)
-        from .iterator import SequenceIter
-
-        return SequenceIter.over(items)
+        return _iterator.SequenceIter.over(items)
 
     def elements(self, cx: Capture) -> list[Value] | None:
         import enum
@@ -170,8 +156,6 @@ _BASE_NEW = {object.__new__, BaseException.__new__}
 
 def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwargs: dict[str, Value]) -> Result:
     """type.__call__: __new__, then __init__."""
-    from .instance import InstanceVal
-
     info = cx.class_info(cls)
     new = info.find("__new__")
     if isinstance(new, staticmethod):
@@ -179,11 +163,9 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
     if type(new) is types.FunctionType:
         if hasattr(cls, "_fields") and issubclass(cls, tuple):
             return named_tuple(cx, cls, args, kwargs)
-        from ..polyfills import polyfill
-
         if cls.__flags__ & (1 << 8) and not (cls.__flags__ & (1 << 9)) and not cls.__module__.startswith("torch"):
             pass
-        return Invoke(polyfill(cx, "new_then_init"), [me, TupleVal(args), DictVal(items=dict(kwargs))])
+        return Invoke(_polyfills.polyfill(cx, "new_then_init"), [me, TupleVal(args), DictVal(items=dict(kwargs))])
     if not cls.__flags__ & (1 << 9):   # Py_TPFLAGS_HEAPTYPE: a class of C code
         if not issubclass(cls, BaseException):
             raise Broken("PB104", f"making a {cls.__module__}.{cls.__qualname__}, which is implemented in C", me, args,
@@ -203,25 +185,23 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
 
 def allocate(cx: Capture, cls: type, args: list[Value]) -> Any:
     """cls.__new__ of a C base class; None where it cannot be modelled."""
-    from .instance import InstanceVal
-
     abstract = getattr(cls, "__abstractmethods__", None)
     if abstract:
         raise cx.raised(TypeError, f"Can't instantiate abstract class {cls.__name__}")
     if issubclass(cls, BaseException):
-        return InstanceVal(cx, cls, base=TupleVal(list(args)))
+        return _instance.InstanceVal(cx, cls, base=TupleVal(list(args)))
     if issubclass(cls, dict):
         kind = collections.OrderedDict if issubclass(cls, collections.OrderedDict) else dict
         if issubclass(cls, collections.defaultdict):
             return None
-        return InstanceVal(cx, cls, base=DictVal(kind))
+        return _instance.InstanceVal(cx, cls, base=DictVal(kind))
     if issubclass(cls, list):
-        return InstanceVal(cx, cls, base=ListVal([]))
+        return _instance.InstanceVal(cx, cls, base=ListVal([]))
     if issubclass(cls, tuple):
         items = args[0].elements(cx) if args else []
-        return None if items is None else InstanceVal(cx, cls, base=TupleVal(list(items)))
+        return None if items is None else _instance.InstanceVal(cx, cls, base=TupleVal(list(items)))
     if cls.__new__ is object.__new__:
-        return InstanceVal(cx, cls)
+        return _instance.InstanceVal(cx, cls)
     return None
 
 
@@ -232,9 +212,7 @@ def builtin_init(cx: Capture, obj: Any, args: list[Value], kwargs: dict[str, Val
             obj.base = TupleVal(list(args))
         return None
     if isinstance(obj.base, (DictVal, ListVal)):
-        from .builtin import TYPE_METHODS
-
-        method = TYPE_METHODS[dict if isinstance(obj.base, DictVal) else list]["update" if isinstance(obj.base, DictVal) else "extend"]
+        method = _builtin.TYPE_METHODS[dict if isinstance(obj.base, DictVal) else list]["update" if isinstance(obj.base, DictVal) else "extend"]
         if args or kwargs:
             return method(cx, obj.base, args, kwargs)
         return None
@@ -260,3 +238,11 @@ def named_tuple(cx: Capture, cls: Any, args: list[Value], kwargs: dict[str, Valu
 
 def is_frozen_dataclass(cls: type) -> bool:
     return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+# Modules that need this one: bound when all are loaded.
+from .. import polyfills as _polyfills  # noqa: E402
+from . import attributes as _attributes  # noqa: E402
+from . import builtin as _builtin  # noqa: E402
+from . import function as _function  # noqa: E402
+from . import instance as _instance  # noqa: E402
+from . import iterator as _iterator  # noqa: E402

@@ -158,9 +158,7 @@ class DictVal(Value):
         return [key_value(cx, k) for k in self.load(cx)]
 
     def iterate(self, cx: Capture) -> Result:
-        from .iterator import SequenceIter
-
-        return SequenceIter.over(self.elements(cx) or [])
+        return _iterator.SequenceIter.over(self.elements(cx) or [])
 
     def getitem(self, cx: Capture, key: Value) -> Result:
         k = key.key(cx)
@@ -172,9 +170,7 @@ class DictVal(Value):
             assert factory is not None
             made = factory.call(cx, [], {})
             if isinstance(made, Invoke):
-                from ..polyfills import polyfill
-
-                return Invoke(polyfill(cx, "defaultdict_missing"), [self, key, factory])
+                return Invoke(_polyfills.polyfill(cx, "defaultdict_missing"), [self, key, factory])
             self.put(cx, k, made)
             return made
         raise cx.raised(KeyError, _plain(k))
@@ -226,9 +222,7 @@ def key_value(cx: Capture, k: Any) -> Value:
     if isinstance(k, Value):
         return k
     if type(k) is tuple:
-        from .sequence import TupleVal
-
-        return TupleVal([key_value(cx, x) for x in k])
+        return _sequence.TupleVal([key_value(cx, x) for x in k])
     return cx.fixed(k)
 
 
@@ -238,12 +232,10 @@ def _plain(k: Any) -> Any:
 
 def keyword_mapping(cx: Capture, v: Value, function: Value | None = None) -> dict[str, Value]:
     """The keyword arguments that **v stands for."""
-    from .instance import InstanceVal
-
-    if isinstance(v, InstanceVal) and isinstance(v.base, DictVal):
+    if isinstance(v, _instance.InstanceVal) and isinstance(v.base, DictVal):
         v = v.base
     if not isinstance(v, DictVal):
-        if isinstance(v, InstanceVal):
+        if isinstance(v, _instance.InstanceVal):
             raise Broken("PB112", f"** of a {v.cls.__name__}, which is no dict")
         raise cx.raised(TypeError, f"{function_label(function)} argument after ** must be a mapping, "
                                    f"not {v.pytype(cx).__name__}")
@@ -265,3 +257,9 @@ def function_label(function: Any) -> str:
     if not qualname:
         return f"{type(function).__name__.removesuffix('Val').lower()} object"
     return f"{module}.{qualname}()" if module and module != "builtins" else f"{qualname}()"
+
+# Modules that need this one: bound when all are loaded.
+from .. import polyfills as _polyfills  # noqa: E402
+from . import instance as _instance  # noqa: E402
+from . import iterator as _iterator  # noqa: E402
+from . import sequence as _sequence  # noqa: E402

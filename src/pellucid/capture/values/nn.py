@@ -65,6 +65,7 @@ def _no_hooks(cx: Capture, m: InstanceVal) -> bool:
 
 
 def is_module(v: Any) -> bool:
-    from .instance import InstanceVal
+    return isinstance(v, _instance.InstanceVal) and v.info.is_module
 
-    return isinstance(v, InstanceVal) and v.info.is_module
+# Modules that need this one: bound when all are loaded.
+from . import instance as _instance  # noqa: E402

@@ -31,28 +31,22 @@ class OpaqueVal(Value):
 
     def attr(self, cx: Capture, name: str) -> Result:
         cls = self.pytype(cx)
-        from ..known.opaque import OPAQUE_ATTRIBUTES
-
-        known = OPAQUE_ATTRIBUTES.get((cls, name))
+        known = _opaque.OPAQUE_ATTRIBUTES.get((cls, name))
         if known is not None:
             return known(cx, self)
         if name == "__class__":
             return cx.fixed(cls)
         raw = cx.class_info(cls).find(name)
         if callable(raw) and not isinstance(raw, type):
-            from .builtin import BuiltinMethod
-
-            return BuiltinMethod(self, name, raw)
+            return _builtin.BuiltinMethod(self, name, raw)
         raise Broken("PB111", f"attribute {name!r} of a {cls.__module__}.{cls.__qualname__}", cx.fixed(getattr),
                      [self, Const(name)])
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
-        from .builtin import call_known, unknown
-
-        r = call_known(cx, self, self.obj, args, kwargs)
+        r = _builtin.call_known(cx, self, self.obj, args, kwargs)
         if r is not None:
             return r
-        raise unknown(cx, self.obj, self, args, kwargs)
+        raise _builtin.unknown(cx, self.obj, self, args, kwargs)
 
     def truth(self, cx: Capture) -> bool | Invoke:
         cls = self.pytype(cx)
@@ -70,3 +64,7 @@ class OpaqueVal(Value):
 
     def recipe(self, cx: Capture) -> Recipe:
         return FromConst(self.obj) if self.source.kind == "const" else FromSource(self.source)
+
+# Modules that need this one: bound when all are loaded.
+from ..known import opaque as _opaque  # noqa: E402
+from . import builtin as _builtin  # noqa: E402

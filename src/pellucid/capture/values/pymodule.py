@@ -49,9 +49,7 @@ class ModuleVal(Value):
         d = obj.__dict__
         if name not in d:
             if name == "__dict__":
-                from .globals_ import globals_dict
-
-                return globals_dict(cx, d, obj.__name__)
+                return _globals.globals_dict(cx, d, obj.__name__)
             hook = d.get("__getattr__")
             try:
                 found = getattr(obj, name)
@@ -61,9 +59,7 @@ class ModuleVal(Value):
                 return Invoke(cx.fixed(hook), [Const(name)])
             v = cx.wrap(found, Source("attr", self.source, name))
         else:
-            from .globals_ import globals_dict
-
-            g = globals_dict(cx, d, obj.__name__)
+            g = _globals.globals_dict(cx, d, obj.__name__)
             v = g.get(cx, name)
             assert v is not None
             if g.changed is not None:
@@ -72,10 +68,8 @@ class ModuleVal(Value):
         return v
 
     def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
-        from .globals_ import globals_dict
-
         self.cache.pop(name, None)
-        globals_dict(cx, self.check(cx).__dict__, self.obj.__name__).put(cx, name, value)
+        _globals.globals_dict(cx, self.check(cx).__dict__, self.obj.__name__).put(cx, name, value)
         return None
 
     def recipe(self, cx: Capture) -> Recipe:
@@ -84,3 +78,6 @@ class ModuleVal(Value):
 
 def wrap_module(cx: Capture, obj: types.ModuleType, source: Source) -> Value:
     return ModuleVal(obj, source)
+
+# Modules that need this one: bound when all are loaded.
+from . import globals_ as _globals  # noqa: E402

@@ -57,10 +57,8 @@ class SequenceVal(Value):
         return self.load(cx)
 
     def iterate(self, cx: Capture) -> Result:
-        from .iterator import SequenceIter
-
         self.load(cx)
-        return SequenceIter(self)
+        return _iterator.SequenceIter(self)
 
     def getitem(self, cx: Capture, key: Value) -> Result:
         items = self.load(cx)
@@ -267,9 +265,7 @@ class RangeVal(Value):
         return Const(len(self.known(cx)))
 
     def iterate(self, cx: Capture) -> Result:
-        from .iterator import RangeIter
-
-        return RangeIter(self.start, self.stop, self.step)
+        return _iterator.RangeIter(self.start, self.stop, self.step)
 
     def elements(self, cx: Capture) -> list[Value] | None:
         return [Const(i) for i in self.known(cx)]
@@ -302,3 +298,6 @@ class RangeVal(Value):
 
     def recipe(self, cx: Capture) -> Recipe:
         return Build("range", tuple([cx.recipe(size_value(s)) for s in (self.start, self.stop, self.step)]))
+
+# Modules that need this one: bound when all are loaded.
+from . import iterator as _iterator  # noqa: E402

@@ -62,9 +62,7 @@ class SetVal(Value):
         return [key_value(cx, k) for k in self.load(cx)]
 
     def iterate(self, cx: Capture) -> Result:
-        from .iterator import SequenceIter
-
-        return SequenceIter.over(self.elements(cx) or [])
+        return _iterator.SequenceIter.over(self.elements(cx) or [])
 
     def contains(self, cx: Capture, item: Value) -> bool:
         return item.key(cx) in self.load(cx)
@@ -87,3 +85,6 @@ class SetVal(Value):
         assert self.items is not None
         return Build("frozenset" if self.cls is frozenset else "set",
                      tuple([cx.recipe(key_value(cx, k)) for k in self.items]))
+
+# Modules that need this one: bound when all are loaded.
+from . import iterator as _iterator  # noqa: E402

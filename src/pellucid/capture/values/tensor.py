@@ -56,19 +56,12 @@ class TensorVal(Value):
         fn = ATTRIBUTES.get(name)
         if fn is not None:
             return fn(cx, self)
-        from ...ops.registry import METHODS
-        from .builtin import TensorMethod
-
-        if name in METHODS or name in TENSOR_PYTHON_METHODS or callable(getattr(self.cls, name, None)):
+        if name in _registry.METHODS or name in TENSOR_PYTHON_METHODS or callable(getattr(self.cls, name, None)):
             if name in PROPERTY_OPS:
-                from ..torch_calls import call_property
-
-                return call_property(cx, self, name)
-            return TensorMethod(self, name)
+                return _torch_calls.call_property(cx, self, name)
+            return _builtin.TensorMethod(self, name)
         if name in PROPERTY_OPS:
-            from ..torch_calls import call_property
-
-            return call_property(cx, self, name)
+            return _torch_calls.call_property(cx, self, name)
         if self.obj is not None and hasattr(self.obj, "__dict__"):
             d = self.obj.__dict__
             if name in d:
@@ -97,35 +90,25 @@ class TensorVal(Value):
 
     def iterate(self, cx: Capture) -> Result:
         items = self.elements(cx)
-        from .iterator import SequenceIter
-
-        return SequenceIter.over(items or [])
+        return _iterator.SequenceIter.over(items or [])
 
     def elements(self, cx: Capture) -> list[Value] | None:
         shape = self.graph_value(cx).meta.shape
         if not shape:
             raise cx.raised(TypeError, "iteration over a 0-d tensor")
-        from ..torch_calls import call_method
-
-        r = call_method(cx, self, "unbind", [Const(0)], {})
+        r = _torch_calls.call_method(cx, self, "unbind", [Const(0)], {})
         return r.load(cx)  # type: ignore[attr-defined]
 
     def getitem(self, cx: Capture, key: Value) -> Result:
-        from ..torch_calls import call_method
-
-        return call_method(cx, self, "__getitem__", [key], {})
+        return _torch_calls.call_method(cx, self, "__getitem__", [key], {})
 
     def setitem(self, cx: Capture, key: Value, value: Value) -> Result | None:
-        from ..torch_calls import call_method
-
-        call_method(cx, self, "__setitem__", [key, value], {})
+        _torch_calls.call_method(cx, self, "__setitem__", [key, value], {})
         return None
 
     def contains(self, cx: Capture, item: Value) -> bool | Invoke:
-        from ..torch_calls import call_method
-
-        eq = call_method(cx, self, "eq", [item], {})
-        found = call_method(cx, eq, "any", [], {})  # type: ignore[arg-type]
+        eq = _torch_calls.call_method(cx, self, "eq", [item], {})
+        found = _torch_calls.call_method(cx, eq, "any", [], {})  # type: ignore[arg-type]
         raise Broken("PB101", "`in` a tensor asks for its values", cx.fixed(bool), [found])
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
@@ -323,9 +306,7 @@ def _storage_offset(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[s
 
 
 def TensorMethodRef(cx: Capture, t: TensorVal, name: str) -> Value:
-    from .builtin import TensorMethod
-
-    return TensorMethod(t, name)
+    return _builtin.TensorMethod(t, name)
 
 
 def _requires_grad_(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -373,3 +354,9 @@ VALUE_METHODS = frozenset(("item", "tolist", "numpy", "__bool__", "__int__", "__
 
 __all__ = ["ATTRIBUTES", "META_METHODS", "PROPERTY_OPS", "SliceVal", "TensorVal", "VALUE_METHODS", "make_input",
            "wrap_tensor"]
+
+# Modules that need this one: bound when all are loaded.
+from ...ops import registry as _registry  # noqa: E402
+from .. import torch_calls as _torch_calls  # noqa: E402
+from . import builtin as _builtin  # noqa: E402
+from . import iterator as _iterator  # noqa: E402
