@@ -102,8 +102,6 @@ class FunctionVal(Value):
         self.checked = True
         if self.obj is not None:
             assert self.source is not None
-            if self.source.kind != "const":
-                cx.guard("type", self.source, types.FunctionType, "call")
             cx.guard("code", self.source, self.code, "call")
 
     def cell_values(self, cx: Capture) -> list[CellVal]:

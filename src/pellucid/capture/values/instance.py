@@ -121,6 +121,7 @@ class InstanceVal(Value):
         for group in _MODULE_GROUPS:
             d = self.dict.get(cx, group)
             if isinstance(d, DictVal):
+                d.typed = True
                 if d.obj is not None and not d.complete and name not in d.obj and name not in d.items:
                     if d.changed is None:
                         cx.guard_once((d, "keys"), "keys", d.source, tuple(d.obj), "attribute lookup")

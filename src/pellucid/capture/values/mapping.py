@@ -81,6 +81,8 @@ class DictVal(Value):
         owner = self.owner
         if owner is not None:
             owner.guard_absent(cx, key)
+        elif not self.obj:
+            cx.guard_once((self, "len"), "len", self.source, 0, "key lookup")
         else:
             cx.guard("missing_key", self.source, key, "key lookup")
 

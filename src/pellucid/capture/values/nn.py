@@ -53,7 +53,10 @@ def _no_hooks(cx: Capture, m: InstanceVal) -> bool:
         return False
     for name in _HOOKS:
         d = m.dict.get(cx, name)
-        if not isinstance(d, DictVal) or d.truth(cx):
+        if not isinstance(d, DictVal):
+            return False
+        d.typed = True          # that it is empty says enough
+        if d.truth(cx):
             return False
     for name in _GLOBAL_HOOKS:
         hooks = getattr(nn_module, name)

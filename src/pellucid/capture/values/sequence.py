@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ..state import Capture
 
 
+_NUMBERS = frozenset((int, str, bool, float, type(None)))
+
+
 class SequenceVal(Value):
     """obj, source  the sequence outside (None: made inside); `items` is None until it is first looked into."""
 
@@ -37,6 +40,10 @@ class SequenceVal(Value):
             obj, source = self.obj, self.source
             assert source is not None
             if source.kind != "const":
+                if self.cls is tuple and all(type(x) in _NUMBERS for x in obj):
+                    cx.guard("equal", source, obj, "tuple of constants")
+                    items = self.items = [Const(x) for x in obj]
+                    return items
                 cx.guard("type", source, self.cls, "type")
                 cx.guard("len", source, len(obj), "length")
             step = "item" if type(obj) in (tuple, list) else "raw"
