@@ -1,4 +1,4 @@
-"""torch's fused inference operators that torch.nn calls by private names."""
+"""torch's fused operators that torch.nn and model libraries call by private names."""
 
 from __future__ import annotations
 
@@ -10,3 +10,6 @@ average_attn_weights, mask_type) -> (output, weights)"""
 
 ENCODER_LAYER = torch._transformer_encoder_layer_fwd
 """A whole TransformerEncoderLayer in evaluation."""
+
+GROUPED_MM = torch._grouped_mm
+"""(a, b, offs, bias, out_dtype): rows offs[i-1]..offs[i] of a (S, K) times matrix i of b (E, K, N)."""

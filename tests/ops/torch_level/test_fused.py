@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pellucid.ops.errors import Unsupported
-from pellucid.torchdoor.fused import ENCODER_LAYER, NATIVE_ATTENTION
+from pellucid.torchdoor.fused import ENCODER_LAYER, GROUPED_MM, NATIVE_ATTENTION
 
 from .harness import Expanded, check
 
@@ -59,3 +59,11 @@ def test_recurrent_dropout_in_training_is_refused() -> None:
     net, h = _recurrent(torch.nn.LSTM)
     with pytest.raises(Unsupported, match="rng"):
         Expanded(torch.lstm, (X, [h, h], list(net._flat_weights), True, 1, 0.5, True, False, True), {})
+
+
+@pytest.mark.parametrize("n", [8, 7])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_grouped_mm(n: int, dynamic: bool) -> None:
+    offs = torch.tensor([2, 2, 5], dtype=torch.int32)
+    check(GROUPED_MM, torch.randn(5, 16), torch.randn(3, n, 16).transpose(1, 2), offs=offs, dynamic=dynamic, rtol=1e-4,
+          atol=1e-4)

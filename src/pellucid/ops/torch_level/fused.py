@@ -1,4 +1,4 @@
-"""The fused operators of torch.nn in evaluation: multi-head attention, the encoder layer, and recurrent networks."""
+"""Fused operators: multi-head attention and the encoder layer of torch.nn, recurrent networks, grouped products."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from ...graph.build import GraphBuilder, Val
-from ...torchdoor.fused import ENCODER_LAYER, NATIVE_ATTENTION
+from ...graph.types import TensorMeta
+from ...torchdoor.fused import ENCODER_LAYER, GROUPED_MM, NATIVE_ATTENTION
+from ...torchdoor.operators import operator_name
 from ..errors import Unsupported, WouldRaise
 from .args import int_arg, need_tensor
 from .declare import expansion
@@ -109,3 +111,20 @@ def _recurrent(name: str) -> None:
 
 for _name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
     _recurrent(_name)
+
+
+# ------------------------------------------------------------------ products of groups of rows
+@expansion(GROUPED_MM, "F.grouped_mm", "aten._grouped_mm")
+def grouped_mm(b: GraphBuilder, mat_a: Val, mat_b: Val, offs: Val | None = None, bias: Val | None = None,
+               out_dtype: Any = None) -> Val:
+    """(S, K) and (E, K, N) with the groups' ends in offs (E): (S, N), rows padded to 16 bytes. One dispatcher call."""
+    x, w = need_tensor(mat_a, "mat_a"), need_tensor(mat_b, "mat_b")
+    if x.ndim != 2 or w.ndim != 3 or offs is None or bias is not None or out_dtype not in (None, x.meta.dtype):
+        raise Unsupported("grouped_mm other than of (S, K) by (E, K, N) with offs", "use matmul")
+    k, n = b.env.concrete(w.meta.shape[1]), b.env.concrete(w.meta.shape[2])
+    if not b.env.same(x.meta.shape[1], k) or offs.meta.dtype is not torch.int32:
+        raise WouldRaise("grouped_mm: contraction dimensions must match, offs must be int32")
+    step = 16 // x.meta.dtype.itemsize
+    meta = TensorMeta(x.meta.dtype, (x.meta.shape[0], n), (-(-n // step) * step, 1))
+    name = operator_name(GROUPED_MM)
+    return b.emit("opaque", name, (x, w), (("offs", offs),), (meta,))[0]

@@ -280,12 +280,9 @@ def masked_fill(b: GraphBuilder, input: Val, mask: Val, value: Any) -> Val:
     if type(value) is Val:
         if value.meta.shape:
             raise WouldRaise("masked_fill only supports a 0-dimensional value tensor")
-        value = cast(b, value, x.meta.dtype)
-    else:
-        if isinstance(value, complex) and not x.meta.dtype.is_complex:
-            raise WouldRaise("a complex value cannot fill a real tensor")
-        value = b.emit("full", (), value, x.meta.dtype)
-    return b.emit("where", mask, value, x)
+    elif isinstance(value, complex) and not x.meta.dtype.is_complex:
+        raise WouldRaise("a complex value cannot fill a real tensor")
+    return b.emit("masked_fill", x, mask, value)
 
 
 @expansion("clamp", "clip", inplace="clamp_ clip_")
