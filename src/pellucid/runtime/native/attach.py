@@ -14,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from ...capture.types import Branch, Break, Build, FromConst, FromGraph, FromSource, Recipe, Return
+from ...errors.types import PellucidError
 from ...guards import globalkey
 from ...guards.generate import check as make_check
 from ...guards.generate import compile_text
@@ -101,9 +102,15 @@ class Fast:
 
     # ---------------------------------------------------------------- the slow way
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        if any(e.waiting for e in self.entries) and self._translate_some(args, kwargs):
-            return self.function(*args, **kwargs)
-        return self.call(*args, **kwargs)
+        try:
+            if any(e.waiting for e in self.entries) and self._translate_some(args, kwargs):
+                return self.function(*args, **kwargs)
+            return self.call(*args, **kwargs)
+        except PellucidError:
+            raise
+        except BaseException as error:
+            error.__traceback__ = users_only(error.__traceback__)
+            raise
 
     def _translate_some(self, args: Any, kwargs: Any) -> bool:
         """Translate the waiting entries whose guards on state hold; whether there were any."""
