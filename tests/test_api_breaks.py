@@ -13,11 +13,13 @@ import pellucid
 from pellucid.events.record import record
 
 STRICT = {"strict": True}
-BACKENDS = ["eager", "llvm"]
+backend_of_this_test = "eager"
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
+@pytest.fixture(autouse=True, params=["eager", "llvm"])
+def _fresh(request):
+    global backend_of_this_test
+    backend_of_this_test = request.param
     pellucid.reset()
     with torch.no_grad():
         yield
@@ -43,9 +45,9 @@ def equal(a, b):
     return a == b
 
 
-def same(fn, *calls, backend="eager", times=3):
+def same(fn, *calls, times=3):
     """fn compiled and fn plain agree in value, text and exception, call after call; the compiled one is returned."""
-    fast = pellucid.compile(fn, backend=backend, options=STRICT)
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
     for args in calls:
         for _ in range(times):
             want, got = output_of(fn, *args()), output_of(fast, *args())
@@ -68,13 +70,12 @@ def loop(x, n):
     return x
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_print_in_a_callee_in_a_loop_of_1000(backend):
-    c = same(loop, lambda: (torch.full((4,), 1e-3), 1000), backend=backend, times=1)
+def test_a_print_in_a_callee_in_a_loop_of_1000():
+    c = same(loop, lambda: (torch.full((4,), 1e-3), 1000), times=1)
     tables = c.all_tables()
     assert sum(len(t.entries) for t in tables) == 4, "four segments"
     assert sum(t.misses for t in tables) == 4 and sum(t.hits for t in tables) == 1997, "then only hits"
-    same(loop, lambda: (torch.full((4,), 1e-3), 50), backend=backend)
+    same(loop, lambda: (torch.full((4,), 1e-3), 50))
 
 
 # ---------------------------------------------------------------- branches, values
@@ -145,7 +146,7 @@ def test_an_exception_that_nobody_catches():
     def fn(x):
         return inner(x) + 1
     c = same(fn, lambda: (torch.ones(3),))
-    fast = pellucid.compile(fn, backend="eager", options=STRICT)
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
     for _ in range(3):
         with pytest.raises(KeyError) as e, contextlib.redirect_stdout(io.StringIO()):
             fast(torch.ones(3))
@@ -215,7 +216,7 @@ def test_warnings_and_logging_name_the_users_line(caplog):
 
     def fn(x):
         return inner(x) * 2
-    fast = pellucid.compile(fn, backend="eager", options=STRICT)
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
     line = inner.__code__.co_firstlineno
     for _ in range(2):
         caplog.clear()
@@ -238,7 +239,7 @@ def test_effects_are_visible_to_the_native_operation_and_after_it():
         box.value += 10
         return box.last + box.value
     boxes = [Box(), Box()]
-    fast = pellucid.compile(fn, backend="eager", options=STRICT)
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
     for _ in range(3):
         x = torch.ones(2)
         assert equal(output_of(fn, x, boxes[0]), output_of(fast, x, boxes[1]))
@@ -309,7 +310,7 @@ def test_the_limit_in_a_continuation_goes_on_in_python():
     def fn(x, k):
         print(k)
         return x * 2 if k == "a" else x * ord(k)
-    fast = pellucid.compile(fn, backend="eager", options={"recompile_limit": 2, **STRICT})
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options={"recompile_limit": 2, **STRICT})
     for k in "abcdeab":
         x = torch.ones(2)
         assert equal(output_of(fn, x, k), output_of(fast, x, k))
@@ -319,7 +320,7 @@ def test_a_break_is_one_event_with_its_place_and_remedy():
     def fn(x):
         print("hello")
         return x + 1
-    fast = pellucid.compile(fn, backend="eager", options=STRICT)
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
     for _ in range(4):
         output_of(fast, torch.ones(2))
     (event,) = record.events("graph_break")

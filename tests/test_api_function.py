@@ -14,13 +14,18 @@ from pellucid.errors.types import GraphBreakError
 STRICT = {"strict": True}
 
 
+backend_of_this_test = "eager"
+
+
 def compiled(fn, **kw):
-    kw.setdefault("backend", "eager")
+    kw.setdefault("backend", backend_of_this_test)
     return pellucid.compile(fn, options=STRICT, **kw)
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
+@pytest.fixture(autouse=True, params=["eager", "llvm"])
+def _fresh(request):
+    global backend_of_this_test
+    backend_of_this_test = request.param
     pellucid.reset()
 
 
@@ -42,7 +47,7 @@ def test_decorators_and_methods():
     class Thing:
         factor = 3
 
-        @pellucid.compile(backend="eager", options=STRICT)
+        @pellucid.compile(backend=backend_of_this_test, options=STRICT)
         def times(self, x):
             return x * self.factor
 

@@ -37,9 +37,19 @@ class Net(nn.Module):
         return self.scale * 2
 
 
+backend_of_this_test = "eager"
+
+
+@pytest.fixture(autouse=True, params=["eager", "llvm"])
+def _fresh(request):
+    global backend_of_this_test
+    backend_of_this_test = request.param
+    pellucid.reset()
+
+
 def compiled(net=None, **kw):
     net = net or Net()
-    return net, pellucid.compile(net, backend="eager", options=STRICT, **kw)
+    return net, pellucid.compile(net, backend=backend_of_this_test, options=STRICT, **kw)
 
 
 def test_classes_and_names():
@@ -217,7 +227,7 @@ def test_nested_compiled_modules():
     log = []
     net.register_forward_hook(lambda m, args, out: log.append(type(m)) or out * 2)
     outer = nn.Sequential(inner, nn.ReLU())
-    fast = pellucid.compile(outer, backend="eager", fullgraph=True, options=STRICT)
+    fast = pellucid.compile(outer, backend=backend_of_this_test, fullgraph=True, options=STRICT)
     x = torch.randn(2, 3)
     with torch.no_grad():
         want = outer(x)

@@ -106,15 +106,19 @@ def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
     made: CompiledModule = object.__new__(made_class)
     object.__setattr__(made, "__dict__", state)
-    install(compiled, made_class, functools.partial(__call__, made), functools.partial(_watch, module))
+    install(compiled, made_class, functools.partial(__call__, made),
+            lambda w: _watch(w, module, class_forward, own_forward))
     return made
 
 
-def _watch(module: nn.Module, w: Any) -> None:
+def _watch(w: Any, module: nn.Module, class_forward: Any, own_forward: Any) -> None:
     """What must be unchanged for a native call to stand for `__call__`: no hooks, and the forward that was compiled."""
+    from ..torchdoor.symbols import Unavailable
     from .native.state import ABSENT, state_words_for_dict, state_words_for_type, watch_key
 
     state = module.__dict__
+    if has_hooks(state) or type(module).forward is not class_forward or state.get("forward") is not own_forward:
+        raise Unavailable("the module has hooks, or its forward was replaced")
     own = state_words_for_dict(w, module)
     for name in HOOKS:
         watch_key(w, own, name)
