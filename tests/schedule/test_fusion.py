@@ -84,6 +84,12 @@ def test_full_reduction_of_much_data_is_not_one_row_with_its_consumer():
     assert any("too few rows" in why for _, _, why in plan.not_fused)
 
 
+def test_full_reduction_of_much_data_has_two_stages_that_threads_can_share():
+    plan = check(lambda f, x: f(torch.sum, f(torch.mul, x, x)), rand(512, 1024), rtol=1e-4, atol=0.0)
+    first, second = [s for s in plan.steps]
+    assert first.extent == 64 and first.grain < 32 and second.extent == 1
+
+
 def test_outputs_that_read_the_same_data_share_a_kernel():
     plan = check(lambda f, x: (f(torch.sin, x), f(torch.cos, x)), rand(16, 16))
     assert len(kernels(plan)) == 1

@@ -10,6 +10,7 @@ from ..ir.types import Buffer, BufferId, Program
 from .emit import Emitter
 from .group import group_works
 from .inline import inline
+from .large import split_large_reductions
 from .memory import plan_memory, touched
 from .nest import Group, NestBuilder
 from .outputs import hand_out
@@ -27,6 +28,7 @@ def schedule(program: Program, graph: Graph) -> Plan:
     handed = hand_out(program, graph)
     keep = {*handed.owners, *(c.buffer for c in handed.commits)}
     works = Works(program, frozenset(keep))
+    split_large_reductions(works)
     inline(works, keep)
     groups, not_fused = group_works(works, keep)
     made: Made = {}
