@@ -14,7 +14,7 @@ from pellucid.ops.errors import WouldRaise
 from pellucid.shapes.env import ShapeEnv
 
 SIZES = st.integers(0, 4)
-COMMON = settings(max_examples=300, deadline=None)
+COMMON = settings(max_examples=150, deadline=None)
 
 
 @st.composite

@@ -36,7 +36,8 @@ def lowering(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return register
 
 
-def torch_function(*targets: Any, method: str | tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def torch_function(*targets: Any,
+                   method: str | tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated expansion for torch callables and for tensor methods of the given names."""
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         for t in targets:

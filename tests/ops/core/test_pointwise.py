@@ -160,6 +160,9 @@ def test_where_and_clamp() -> None:
         check("where", (x > 0, x, 0.0), torch.where)
         check("where", (x > 0, 1, x), torch.where)
         check("where", ((x > 0).contiguous(), x, x * 2), torch.where)
+        for mask in (x > 0, (x > 0).contiguous(), values(4) > 0) if x.shape[-1:] == (4,) else (x > 0,):
+            check("masked_fill", (x, mask, -1), lambda x, m, v: x.masked_fill(m, v))
+        check("masked_fill", (x, x > 0, torch.tensor(2)), lambda x, m, v: x.masked_fill(m, v))
         check("clamp", (x, -0.5, 0.5), torch.clamp)
         check("clamp", (x, None, 0.5), torch.clamp)
         check("clamp", (x, -x.abs(), x.abs()), torch.clamp)

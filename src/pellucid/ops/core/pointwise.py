@@ -12,6 +12,7 @@ from ...graph.types import Node, TensorMeta
 from ...ir.build import Lowering, call, cast
 from ...ir.types import Call, Expr, Literal
 from ..errors import Unsupported, WouldRaise
+from ..meta import broadcast_pair, new
 from ..promote import math_type, result_type
 from ..registry import lowering, op
 from .elementwise import pointwise, pointwise_meta
@@ -289,6 +290,24 @@ def _where_lower(lx: Lowering, node: Node) -> None:
     cond = element(lx, node.args[0], BOOL, out.shape)
     a, b = (element(lx, x, out.dtype, out.shape) for x in node.args[1:])
     lx.map(out, lambda *i: where(cond(i), a(i), b(i)))
+
+
+@op("masked_fill", "self", "mask", "value")
+def _masked_fill_rule(builder: GraphBuilder, self: Any, mask: Any, value: Any) -> TensorMeta:
+    """self where mask is false, value (a number or 0-d tensor) elsewhere; contiguous, of self's dtype."""
+    if mask.dtype is not BOOL:
+        raise WouldRaise(f"masked_fill: mask must be of dtype bool, not {mask.dtype}")
+    if type(value) is Val and value.meta.shape:
+        raise WouldRaise(f"masked_fill: value must be a number or a 0-d tensor, is of shape {value.meta.shape}")
+    return new(self, broadcast_pair(builder.env, self.meta.shape, mask.meta.shape))
+
+
+@lowering("masked_fill")
+def _masked_fill_lower(lx: Lowering, node: Node) -> None:
+    out = lx.out(node)
+    mask = element(lx, node.args[1], BOOL, out.shape)
+    x, value = (element(lx, node.args[k], out.dtype, out.shape) for k in (0, 2))
+    lx.map(out, lambda *i: where(mask(i), value(i), x(i)))
 
 
 @op("clamp", "self", ("min", None), ("max", None))
