@@ -35,6 +35,12 @@ def _call_kw(d: Reader, arg: int) -> None:
     d.call(arg, names)
 
 
+def _end_for(d: Reader, arg: int) -> None:
+    """END_FOR and the POP_TOP behind it: never reached, since FOR_ITER passes over both."""
+    d.where[d.end >> 1] = len(d.ops)
+    d.end += 2
+
+
 def _make_function(d: Reader, arg: int) -> None:
     d.emit("MAKE_FUNCTION", 0)
 
@@ -80,7 +86,7 @@ RULES: dict[str, Rule] = {
     "CALL_INTRINSIC_1": special(intrinsic_1(dis._intrinsic_1_descs)),  # type: ignore[attr-defined]
     "CALL_INTRINSIC_2": special(intrinsic_2(dis._intrinsic_2_descs)),  # type: ignore[attr-defined]
     # an exhausted FOR_ITER pops its iterator and passes over END_FOR and POP_TOP
-    "FOR_ITER": jump("FOR_ITER", skip=4),
+    "FOR_ITER": jump("FOR_ITER", skip=4), "END_FOR": special(_end_for),
     "ENTER_EXECUTOR": unsupported("ENTER_EXECUTOR", "CPython's own just-in-time code"),
     "EXIT_INIT_CHECK": unsupported("EXIT_INIT_CHECK", "a frame that CPython makes for __init__"),
 }

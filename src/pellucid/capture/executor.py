@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import repeat
 from operator import length_hint
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ..bytecode.effects import EFFECTS
 from ..bytecode.types import Code
 from ..events.types import UserFrame, UserStack
 from .domain import Domain, Value
-from .frames import UNBOUND, Escaped, Finished, Frame, Generator, Stop, Then, after
+from .frames import UNBOUND, Elsewhere, Escaped, Finished, Frame, Generator, Stop, Then, after
 from .frames import frames as frames_of
 
 Handler = Callable[["Machine", Frame, Any], "Frame | None"]
@@ -145,11 +145,22 @@ class Machine:
         """
         ticks, dom, traced = self._ticks, self.domain, False
         while True:
-            try:
-                if raising is not None:
-                    exc, raising = raising, None
+            if raising is not None:
+                exc, raising = raising, None
+                try:
                     f = self.unwind(f, exc, traced)
-                    exc = None
+                except _Uncaught as e:
+                    leaving = e.value
+                    break
+                except Stop as stop:
+                    return Stopped(f, stop)
+                except Elsewhere as e:
+                    f, error = e.frame, e.error
+                    traced = type(error) is Escaped
+                    raising = error.value if traced else dom.caught(f, error)
+                    continue
+                exc = None
+            try:
                 for _ in ticks:
                     index = f.index
                     f.index = index + 1
@@ -162,11 +173,10 @@ class Machine:
             except Stop as stop:
                 f.index -= 1
                 return Stopped(f, stop)
-            except _Uncaught as e:
-                leaving = e.value
-                break
-            except _Elsewhere as e:
+            except Elsewhere as e:
                 f, error = e.frame, e.error
+                if error is None:
+                    continue
             except BaseException as e:
                 error = e
             # outside of the except blocks, so that CPython adds no context of its own
@@ -228,18 +238,16 @@ class _Uncaught(BaseException):
         self.value = value
 
 
-class _Elsewhere(BaseException):
-    """An error that belongs to another frame than the one whose instruction was running: a rule for results failed."""
-
-    def __init__(self, frame: Frame, error: BaseException) -> None:
-        self.frame, self.error = frame, error
-
-
 def _elsewhere(frame: Frame, error: BaseException) -> BaseException:
-    return error if isinstance(error, Stop | Finished | _Uncaught | _Elsewhere) else _Elsewhere(frame, error)
+    return error if isinstance(error, Stop | Finished | _Uncaught | Elsewhere) else Elsewhere(frame, error)
 
 
 # ------------------------------------------------------------------ leaving frames
+def raise_in(frame: Frame, value: Value) -> NoReturn:
+    """To be called by a domain: the exception `value` is raised in `frame`, which is on top of the stack from now on."""
+    raise Elsewhere(frame, Escaped(value))
+
+
 def return_value(m: Machine, f: Frame, value: Value) -> Frame:
     """f returns: hand the value to the frame below, which is the one to go on with."""
     below, then, generator = f.back, f.then, f.generator

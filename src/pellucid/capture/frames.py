@@ -171,3 +171,11 @@ class Finished(BaseException):
 
     def __init__(self, kind: str, value: Any) -> None:
         self.kind, self.value = kind, value
+
+
+class Elsewhere(BaseException):
+    """Raised by a domain or a rule for results: go on with `frame`, another one than that whose instruction runs, and
+    raise `error` there (None: just go on). The domain has linked the frame and changed the stack as it must be."""
+
+    def __init__(self, frame: Frame, error: BaseException | None) -> None:
+        self.frame, self.error = frame, error

@@ -9,6 +9,7 @@ from . import native
 from .domain import Domain
 from .executor import Machine, Returned, Yielded, handled, resume, throw
 from .frames import UNBOUND, Frame, Generator
+from .tracebacks import native_frame
 
 GLOBALS = globals()
 """Functions of this module are the machine's own, never interpreted by itself."""
@@ -86,6 +87,11 @@ class InterpretedGenerator:
         if name in ("__name__", "__qualname__"):
             return getattr(self.record.frame.code, name.strip("_"))
         raise AttributeError(f"'generator' object has no attribute '{name}'")
+
+    @property
+    def gi_frame(self) -> Any:
+        f = self.record.frame
+        return None if self.record.state == "done" else native_frame(f.code.original, f.globals)
 
     @property
     def gi_running(self) -> bool:
