@@ -98,3 +98,8 @@ def structure_fields() -> dict[str, tuple[str, ...]]:
     """torch.return_types: name of the function -> fields of the named tuple that it returns."""
     found = ((n, getattr(getattr(torch.return_types, n), "__match_args__", None)) for n in dir(torch.return_types))
     return {n: tuple(fields) for n, fields in found if fields}
+
+
+def function_names() -> list[str]:
+    """Names of torch's functions that go straight to an operator, without private and in-place ones."""
+    return [n for n in dir(torch._C._VariableFunctions) if n[0] != "_" and n[-1] != "_" and hasattr(torch, n)]

@@ -55,6 +55,8 @@ CALLS = [
     (torch.split, (M, 2), {"dim": 1}), ("unbind", (X,), {}), (torch.unbind, (X, 1), {}),
     (torch.tensor_split, (M, 3), {"dim": 1}),
     (torch.tensor_split, (M, (1, 3)), {}), ("split_with_sizes", (M, [2, 2]), {}), ("unbind", (M, 0), {}),
+    (torch.hsplit, (M, 5), {}), ("vsplit", (M, 2), {}), (torch.dsplit, (X, [1, 3]), {}),
+    (torch.unsafe_chunk, (M, 2), {}),
 ]
 
 

@@ -142,6 +142,8 @@ def arange(b: GraphBuilder, *args: Any, dtype: Any = None, **kwargs: Any) -> Val
         up = b.env.decide(">", step, 0)
         if b.env.decide("<", end, start) if up else b.env.decide(">", end, start):
             raise WouldRaise("arange: upper bound and lower bound inconsistent with step sign")
+    elif not dtype.is_floating_point:
+        raise Unsupported("arange of integers with float bounds", "pass integers, or a floating dtype")
     return b.emit("arange", start, end, step, dtype)
 
 

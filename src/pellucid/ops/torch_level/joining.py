@@ -81,7 +81,8 @@ def pieces(b: GraphBuilder, x: Val, lengths: list[Size], dim: int) -> tuple[Val,
     return b.emit("split", x, tuple(lengths), dim)
 
 
-@expansion("split", "Tensor.split_with_sizes", "torch.split_with_sizes", "aten.split_with_sizes")
+@expansion("split", "Tensor.split_with_sizes", "torch.split_with_sizes", "aten.split_with_sizes", "unsafe_split",
+           "unsafe_split_with_sizes")
 def split(b: GraphBuilder, tensor: Val, split_size_or_sections: Any = None, dim: int = 0,
           **kwargs: Any) -> tuple[Val, ...]:
     x = need_tensor(tensor, "tensor")
@@ -104,7 +105,7 @@ def split(b: GraphBuilder, tensor: Val, split_size_or_sections: Any = None, dim:
     return pieces(b, x, [step] * (count - 1) + [total - step * (count - 1)], d)
 
 
-@expansion("chunk")
+@expansion("chunk", "unsafe_chunk")
 def chunk(b: GraphBuilder, input: Val, chunks: int, dim: int = 0) -> tuple[Val, ...]:
     x = need_tensor(input)
     if not x.ndim:
@@ -138,6 +139,25 @@ def tensor_split(b: GraphBuilder, input: Val, indices_or_sections: Any = None, d
         marks = [short * i + size_min(i, more) for i in range(1, n)]
     marks = [0, *marks, total]
     return tuple(b.emit("slice", x, d, lo, hi, 1) for lo, hi in zip(marks, marks[1:]))
+
+
+def _named_split(name: str, least: int, dim: int) -> None:
+    def fn(builder: GraphBuilder, input: Val, indices_or_sections: Any = None, **kwargs: Any) -> tuple[Val, ...]:
+        x = need_tensor(input)
+        if x.ndim < least:
+            raise WouldRaise(f"{name} requires a tensor with at least {least} dimensions")
+        given = kwargs.get("sections", kwargs.get("indices", indices_or_sections))
+        d = 0 if name == "hsplit" and x.ndim == 1 else dim
+        if isinstance(given, int) and not builder.env.same(x.meta.shape[d] % given, 0):
+            raise WouldRaise(f"{name}: the dimension is not divisible by the number of sections")
+        return tensor_split(builder, x, given, d)
+    fn.__name__ = name
+    expansion(name)(fn)
+
+
+_named_split("hsplit", 1, 1)
+_named_split("vsplit", 2, 0)
+_named_split("dsplit", 3, 2)
 
 
 @expansion("unbind")

@@ -139,7 +139,13 @@ def bilinear(b: GraphBuilder, input1: Val, input2: Val, weight: Val, bias: Val |
     return spread if bias is None else b.emit("add", spread, bias)
 
 
+def _scalars_fit(x: Val, *scalars: Any) -> None:
+    if not x.meta.dtype.is_floating_point and any(isinstance(s, float) for s in scalars):
+        raise Unsupported("beta or alpha that is a float beside integer tensors", "pass integers")
+
+
 def _accumulated(b: GraphBuilder, input: Val, product_: Val, beta: Any, alpha: Any) -> Val:
+    _scalars_fit(product_, beta, alpha)
     if alpha != 1:
         product_ = b.emit("mul", product_, alpha)
     if beta == 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...torchdoor.operators import OpOverload, OpOverloadPacket, effects
+from ...torchdoor.operators import OpOverload, OpOverloadPacket, effects, function_names
 from ..registry import FUNCTIONS, METHODS
 from .declare import ATEN, Expansion
 from .opaque import opaque
@@ -43,24 +43,25 @@ def _opaquely(target: Any) -> Expansion:
 ANSWERED = frozenset((
     "can_cast", "promote_types", "result_type", "numel", "get_device", "from_numpy", "frombuffer", "from_file",
     "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "is_vulkan_available", "to_dlpack", "sym_constrain_range", "set_num_threads"))
-"""Functions among torch's operators that answer from a tensor's meta or make tensors of other memory: not expanded."""
+    "is_same_size", "is_signed", "is_vulkan_available", "to_dlpack", "native_batch_norm", "nonzero_static"))
+"""Functions among torch's operators that are not entered: they answer from a tensor's meta, make tensors of other
+memory, or have a meta implementation that differs from the CPU's results."""
 
 
 def register_opaque() -> None:
-    """Enter each operator of torch and torch.linalg that has no entry, and the methods of the same names, as opaque."""
-    for name in dir(torch):
+    """Enter each operator of torch, torch.linalg and torch.special without an entry as opaque, methods of their names
+    too."""
+    for name in function_names():
         fn = getattr(torch, name)
-        if isinstance(fn, types.BuiltinFunctionType) and isinstance(fn.__self__, type) and name not in ANSWERED \
-                and name[0] != "_" and name[-1] != "_" and fn not in FUNCTIONS:
+        if isinstance(fn, types.BuiltinFunctionType) and name not in ANSWERED and fn not in FUNCTIONS:
             FUNCTIONS[fn] = _opaquely(fn)
             method = getattr(torch.Tensor, name, None)
             if name not in METHODS and isinstance(method, types.MethodDescriptorType):
                 METHODS[name] = FUNCTIONS[method] = _opaquely(name)
-    for name in dir(torch.linalg):
-        fn = getattr(torch.linalg, name)
-        if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:
-            FUNCTIONS[fn] = _opaquely(fn)
+    for space in (torch.linalg, torch.special):
+        for fn in vars(space).values():
+            if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:
+                FUNCTIONS[fn] = _opaquely(fn)
 
 
 def _overload(target: Any) -> Expansion | None:
