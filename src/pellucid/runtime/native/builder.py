@@ -173,8 +173,8 @@ class Branch:
 class Function:
     """One function being written. After a terminator nothing more is written until the next block begins."""
 
-    def __init__(self, module: "Module", callee: Callee, names: Sequence[str], internal: bool, attributes: str):
-        self.module, self.callee, self.internal, self.attributes = module, callee, internal, attributes
+    def __init__(self, module: "Module", callee: Callee, names: Sequence[str], internal: bool, cold: bool):
+        self.module, self.callee, self.internal, self.cold = module, callee, internal, cold
         self.lines: list[str] = []
         self.slots: list[str] = []
         self.count = 0
@@ -395,7 +395,7 @@ class Function:
             raise ValueError(f"function {self.callee.name} does not end in a return")
         linkage = "internal " if self.internal else ""
         body = "\n".join(["first_block:", *self.slots, *self.lines])
-        head = f"define {linkage}{self.callee.ret} @{self.callee.name}({params}) {self.attributes}uwtable{tail}"
+        head = f"define {linkage}{self.callee.ret} @{self.callee.name}({params}) uwtable{tail}"
         return f"{head} {{\n{body}\n}}\n"
 
 
@@ -517,11 +517,10 @@ class Module:
                  cold: bool = False) -> Iterator[Any]:
         """Yields (function, *its parameters); the function is done when the block ends.
 
-        cold: seldom run, so LLVM is not to spend time on it (a third of the time to compile).
+        cold: seldom run, so LLVM is not to spend time on it (`split` puts it into a module of its own).
         """
-        attributes = "noinline optnone cold" if cold else ""
         callee = Callee(name, ret, tuple(t for _, t in params))
-        f = Function(self, callee, [n for n, _ in params], internal, attributes + " " if attributes else "")
+        f = Function(self, callee, [n for n, _ in params], internal, cold)
         self.externs[name] = callee
         yield (f, *f.args)
         self.functions.append(f)
@@ -534,17 +533,29 @@ class Module:
         functions = {n for n in self.externs if not n.startswith("llvm.")} - own
         return tuple(sorted(functions | self.variables | personality))
 
-    def text(self) -> str:
-        own = {f.callee.name for f in self.functions}
-        out = list(self.data.values())
+    def split(self) -> tuple[str, str]:
+        """The text as two modules that refer to each other: the functions that are run often, and the cold ones."""
+        everything = self.functions
+        for f in everything:
+            f.internal = False
+        cold = [f for f in everything if f.cold]
+        return self.text([f for f in everything if not f.cold]), self.text(cold, False)
+
+    def text(self, functions: Sequence[Function] | None = None, data: bool = True) -> str:
+        """LLVM text of the module, or of some of its functions; without `data` its variables are elsewhere."""
+        chosen = self.functions if functions is None else functions
+        own = {f.callee.name for f in chosen}
+        out = [d for d in self.data.values() if data or " internal " in d]
+        if not data:
+            out += [d.split(" = ")[0] + " = external global i64" for d in self.data.values() if " internal " not in d]
         out += [f"@{v} = external global i8" for v in sorted(self.variables)]
         for c in self.externs.values():
             if c.name not in own:
                 params = ", ".join([*c.params, *(["..."] if c.variadic else [])])
                 out.append(f"declare {c.ret} @{c.name}({params}) {c.attributes}")
-        if any(f.personality for f in self.functions):
+        if any(f.personality for f in chosen):
             out.append("declare i32 @__gxx_personality_v0(...)")
-        out += [f.text() for f in self.functions]
+        out += [f.text() for f in chosen]
         out.append('!0 = !{!"branch_weights", i32 2000, i32 1}')
         out.append('!1 = !{!"branch_weights", i32 1, i32 2000}')
         return "\n".join(out) + "\n"

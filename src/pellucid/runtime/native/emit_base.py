@@ -15,7 +15,7 @@ PYTHON = {
     "PyType_IsSubtype": (I32, [PTR, PTR]), "PyObject_IsTrue": (I32, [PTR]),
     "PyUnicode_FromString": (PTR, [PTR]), "PyUnicode_Compare": (I32, [PTR, PTR]),
     "_PyDict_GetItem_KnownHash": (PTR, [PTR, PTR, I64]), "PyDict_Next": (I32, [PTR, PTR, PTR, PTR]),
-    "PyObject_RichCompareBool": (I32, [PTR, PTR, I32]),
+    "_PyObject_GetDictPtr": (PTR, [PTR]),
 }
 LIBC = {
     "memcpy": (PTR, [PTR, PTR, I64]), "strdup": (PTR, [PTR]), "free": (VOID, [PTR]),

@@ -155,8 +155,8 @@ def _emit_sizes(b: Base) -> None:
 def _emit_check(b: Base) -> None:
     """check_inputs(plan, args): number of the first argument that is not what the plan was made for, or -1."""
     m = b.m
-    with m.function("check_inputs", I64, [("plan", PTR), ("args", PTR), ("tensor_type", PTR), ("int_type", PTR)]) as (
-            f, plan, args, tensor_type, int_type):
+    with m.function("check_inputs", I64, [("plan", PTR), ("args", PTR), ("tensor_type", PTR), ("int_type", PTR)],
+                    cold=True) as (f, plan, args, tensor_type, int_type):
         records = f.load(PTR, plan, PLAN.input_records)
         with f.for_(f.load(I64, plan, PLAN.inputs)) as i:
             r = records + i * INPUT.size

@@ -47,7 +47,7 @@ def emit_call(b: Base) -> None:
 def _emit_bind(b: Base) -> None:
     m = b.m
     # Number of the parameter that a keyword names, or -1.
-    with m.function("find_keyword", I64, [("call", PTR), ("name", PTR)]) as (f, call, name):
+    with m.function("find_keyword", I64, [("call", PTR), ("name", PTR)], cold=True) as (f, call, name):
         names, n = f.load(PTR, call, CALL.names), f.load(I64, call, CALL.params)
         with f.for_(n) as i:
             with f.if_(f.element(PTR, names, i) == name):
@@ -166,7 +166,7 @@ def _emit_result(b: Base) -> None:
     """build(entry, outputs, regs, values, work): the result by the entry's postfix program; takes no references."""
     m = b.m
     with m.function("build", PTR,
-                    [("entry", PTR), ("outputs", PTR), ("regs", PTR), ("values", PTR), ("work", PTR)]) as (
+                    [("entry", PTR), ("outputs", PTR), ("regs", PTR), ("values", PTR), ("work", PTR)], cold=True) as (
             f, entry, outputs, regs, values, work):
         depth = f.variable(I64, 0)
         records = f.load(PTR, entry, ENTRY.result_records)

@@ -41,7 +41,7 @@ def _emit_probes(b: Base) -> None:
 def _emit_dicts(b: Base) -> None:
     m = b.m
     # The dictionary d against the keys of a DICT record.
-    with m.function("keys_fit", I64, [("r", PTR), ("d", PTR)]) as (f, r, d):
+    with m.function("keys_fit", I64, [("r", PTR), ("d", PTR)], cold=True) as (f, r, d):
         used = f.load(I64, r, DICT.used)
         with f.if_((used >= 0) & (f.load(I64, d, DICT_USED) != used)):
             f.ret(0)
@@ -186,12 +186,127 @@ def _emit_overlap(b: Base) -> None:
         f.ret(1)
 
 
+class _Check:
+    """One CHECK record being emitted: its fields, and the ends of its conditions."""
+
+    def __init__(self, f: Function, b: Base, r: Value, regs: Value):
+        self.f, self.b, self.r, self.regs = f, b, r, regs
+        self.obj = f.element(PTR, regs, f.load(I64, r, CHECK.register))
+        self.a, self.b_, self.c = (f.load(I64, r, k) for k in (CHECK.a, CHECK.b, CHECK.c))
+
+    def need(self, condition: Value) -> None:
+        with self.f.if_(condition ^ 1, UNLIKELY):
+            self.f.ret(0)
+
+    def is_type(self, word: Value) -> None:
+        self.need(self.f.word(self.f.load(PTR, self.obj, TYPE)) == word)
+
+    def put(self, value: Value) -> None:
+        """The loaded object, into register `a`."""
+        self.need(value != 0)
+        self.f.store(value, self.f.index(self.regs, self.a))
+
+    def number(self) -> Value:
+        f = self.f
+        overflow = f.slot(I32)
+        self.is_type(f.load(I64, self.b.data(f, "types", 4), 8))
+        value: Value = f.call(self.b.c("PyLong_AsLongLongAndOverflow"), self.obj, overflow)
+        self.need(f.load(I32, overflow) == 0)
+        return value
+
+
+def _range(k: _Check) -> None:
+    value = k.number()
+    k.need((value >= k.a) & (value <= k.b_))
+
+
+def _text(k: _Check) -> None:
+    with k.f.if_(k.f.word(k.obj) != k.a, UNLIKELY):
+        k.is_type(k.b_)
+        k.need(k.f.call(k.b.c("PyUnicode_Compare"), k.obj, k.f.pointer(k.a)) == 0)
+
+
+def _item(k: _Check) -> None:
+    k.is_type(k.c)
+    k.need(k.b_ < k.f.load(I64, k.obj, LENGTH))
+    k.put(k.f.element(PTR, k.obj + TUPLE_ITEMS, k.b_))
+
+
+def _list_item(k: _Check) -> None:
+    k.is_type(k.c)
+    k.need(k.b_ < k.f.load(I64, k.obj, LENGTH))
+    k.put(k.f.element(PTR, k.f.load(PTR, k.obj, LIST_ITEMS), k.b_))
+
+
+def _looked_up(k: _Check) -> Value:
+    """obj[key] or null; b points to (key, hash, type)."""
+    p = k.f.pointer(k.b_)
+    k.is_type(k.f.load(I64, p, 16))
+    found: Value = k.f.call(k.b.c("_PyDict_GetItem_KnownHash"), k.obj, k.f.load(PTR, p), k.f.load(I64, p, 8))
+    return found
+
+
+def _instance_dict(k: _Check) -> None:
+    k.is_type(k.c)
+    slot = k.f.call(k.b.c("_PyObject_GetDictPtr"), k.obj)
+    k.need(slot != 0)
+    k.put(k.f.load(PTR, slot))
+
+
+def _float(k: _Check) -> None:
+    k.is_type(k.b_)
+    k.need(k.f.load(I64, k.obj, FLOAT) == k.a)
+
+
+def _length(k: _Check) -> None:
+    k.is_type(k.c)
+    k.need(k.f.load(I64, k.obj, LENGTH) == k.a)
+
+
+def _cell(k: _Check) -> None:
+    k.is_type(k.c)
+    k.put(k.f.load(PTR, k.obj, CELL))
+
+
+def _keys(k: _Check) -> None:
+    """a points to a DICT record of which only the keys matter."""
+    k.is_type(k.b_)
+    k.need(k.f.call(k.b.own("keys_fit"), k.f.pointer(k.a), k.obj) == 1)
+
+
+OFTEN: dict[int, Callable[[_Check], None]] = {
+    R.CHECK_TYPE: lambda k: k.is_type(k.a),
+    R.CHECK_IS: lambda k: k.need(k.f.word(k.obj) == k.a),
+    R.CHECK_INT: lambda k: k.need(k.number() == k.a),
+    R.CHECK_RANGE: _range,
+    R.CHECK_TEXT: _text,
+}
+RARE: dict[int, Callable[[_Check], None]] = {
+    R.CHECK_FLOAT: _float, R.CHECK_LENGTH: _length, R.CHECK_ITEM: _item, R.CHECK_LIST_ITEM: _list_item,
+    R.CHECK_DICT_ITEM: lambda k: k.put(_looked_up(k)),
+    R.CHECK_DICT_ABSENT: lambda k: k.need(_looked_up(k) == 0),
+    R.CHECK_INSTANCE_DICT: _instance_dict,
+    R.CHECK_SAME: lambda k: k.need(k.f.word(k.obj) == k.f.word(k.f.element(PTR, k.regs, k.a))),
+    R.CHECK_CONSTANT: lambda k: k.f.store(k.f.pointer(k.b_), k.f.index(k.regs, k.a)),
+    R.CHECK_CELL: _cell, R.CHECK_KEYS: _keys,
+    R.CHECK_OVERLAP: lambda k: k.need(k.f.call(k.b.own("disjoint"), k.r, k.regs) == 1),
+}
+
+
 def _emit_arguments(b: Base) -> None:
     """arguments_fit(check words, registers)"""
     m = b.m
+    with m.function("rare_check", I64, [("r", PTR), ("regs", PTR)], cold=True) as (f, r, regs):
+        k = _Check(f, b, r, regs)
+        with f.switch(f.load(I64, r, CHECK.op), list(RARE)) as ops:
+            for code, write in RARE.items():
+                with ops.case(code):
+                    write(k)
+            with ops.otherwise():
+                f.ret(0)
+        f.ret(1)
     with m.function("arguments_fit", I64, [("words", PTR), ("regs", PTR)]) as (f, words, regs):
         at = f.variable(PTR, words)
-        overflow = f.slot(I32)
         with f.loop() as loop:
             r = at.get()
             op = f.load(I64, r, CHECK.op)
@@ -202,97 +317,12 @@ def _emit_arguments(b: Base) -> None:
                 loop.continue_()
             with f.if_(op == R.CHECK_END):
                 f.ret(1)
-            register = f.load(I64, r, CHECK.register)
-            obj = f.element(PTR, regs, register)
-            a, b_, c = (f.load(I64, r, k) for k in (CHECK.a, CHECK.b, CHECK.c))
-
-            def need(condition: Value) -> None:
-                with f.if_(condition ^ 1, UNLIKELY):
-                    f.ret(0)
-
-            def is_type(word: Value) -> None:
-                need(f.word(f.load(PTR, obj, TYPE)) == word)
-
-            def put(value: Value) -> None:
-                need(value != 0)
-                f.store(value, f.index(regs, a))
-
-            def number() -> Value:
-                is_type(f.load(I64, b.data(f, "types", 4), 8))
-                value = f.call(b.c("PyLong_AsLongLongAndOverflow"), obj, overflow)
-                need(f.load(I32, overflow) == 0)
-                return value
-
-            def range_() -> None:
-                value = number()
-                need((value >= a) & (value <= b_))
-
-            def text() -> None:
-                with f.if_(f.word(obj) != a, UNLIKELY):
-                    is_type(b_)
-                    need(f.call(b.c("PyUnicode_Compare"), obj, f.pointer(a)) == 0)
-
-            def typed(then: Callable[[], None]) -> Callable[[], None]:
-                def write() -> None:
-                    is_type(c)
-                    then()
-                return write
-
-            def float_() -> None:
-                is_type(b_)
-                need(f.load(I64, obj, FLOAT) == a)
-
-            def item(pointer: bool) -> Callable[[], None]:
-                def write() -> None:
-                    need(b_ < f.load(I64, obj, LENGTH))
-                    put(f.element(PTR, f.load(PTR, obj, LIST_ITEMS) if pointer else obj + TUPLE_ITEMS, b_))
-                return write
-
-            def dict_item() -> None:
-                # b points to (key, hash, type)
-                p = f.pointer(b_)
-                is_type(f.load(I64, p, 16))
-                put(f.call(b.c("_PyDict_GetItem_KnownHash"), obj, f.load(PTR, p), f.load(I64, p, 8)))
-
-            def absent() -> None:
-                p = f.pointer(b_)
-                is_type(f.load(I64, p, 16))
-                need(f.call(b.c("_PyDict_GetItem_KnownHash"), obj, f.load(PTR, p), f.load(I64, p, 8)) == 0)
-
-            def instance_dict() -> None:
-                slot = f.call(m.extern("_PyObject_GetDictPtr", PTR, [PTR]), obj)
-                need(slot != 0)
-                put(f.load(PTR, slot))
-
-            def keys() -> None:
-                # a points to a DICT record of which only the keys matter
-                is_type(b_)
-                need(f.call(b.own("keys_fit"), f.pointer(a), obj) == 1)
-
-            writers: dict[int, Callable[[], None]] = {
-                R.CHECK_TYPE: lambda: is_type(a),
-                R.CHECK_IS: lambda: need(f.word(obj) == a),
-                R.CHECK_INT: lambda: need(number() == a),
-                R.CHECK_RANGE: range_,
-                R.CHECK_FLOAT: float_,
-                R.CHECK_TEXT: text,
-                R.CHECK_LENGTH: typed(lambda: need(f.load(I64, obj, LENGTH) == a)),
-                R.CHECK_ITEM: typed(item(False)),
-                R.CHECK_LIST_ITEM: typed(item(True)),
-                R.CHECK_DICT_ITEM: dict_item,
-                R.CHECK_DICT_ABSENT: absent,
-                R.CHECK_INSTANCE_DICT: typed(instance_dict),
-                R.CHECK_SAME: lambda: need(f.word(obj) == f.word(f.element(PTR, regs, a))),
-                R.CHECK_CONSTANT: lambda: f.store(f.pointer(b_), f.index(regs, a)),
-                R.CHECK_CELL: typed(lambda: put(f.load(PTR, obj, CELL))),
-                R.CHECK_KEYS: keys,
-                R.CHECK_OVERLAP: lambda: need(f.call(b.own("disjoint"), r, regs) == 1),
-            }
-            with f.switch(op, list(writers)) as ops:
-                for code, write in writers.items():
+            k = _Check(f, b, r, regs)
+            with f.switch(op, list(OFTEN)) as ops:
+                for code, write in OFTEN.items():
                     with ops.case(code):
-                        write()
+                        write(k)
                 with ops.otherwise():
-                    f.ret(0)
+                    k.need(f.call(b.own("rare_check"), r, regs) == 1)
             at.set(f.index(r, f.load(I64, r, CHECK.words)))
         f.unreachable()

@@ -8,7 +8,7 @@ from .emit_steps import parallel
 from .records import FRAME, GEMM_STEP, Record
 
 BLAS_SIGNATURE = [PTR] * 13
-ROWS = 8
+ROWS = 4
 """Dot products computed side by side."""
 BATCH_JOB = Record("step", "frame")
 DOT_JOB = Record("n", "k", "w", "ldw", "x", "y", "bias", "bias_stride", "alpha")

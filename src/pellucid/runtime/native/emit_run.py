@@ -255,7 +255,7 @@ def _emit_execute(b: Base) -> None:
                 f.call(b.c("PyEval_RestoreThread"), state)
             with long.else_():
                 f.call(b.own("run_steps"), plan, frame)
-            with f.if_(f.load(I64, frame, FRAME.code) == FINE, LIKELY):
+            with f.if_((f.load(I64, plan, PLAN.writes) != 0) & (f.load(I64, frame, FRAME.code) == FINE), UNLIKELY):
                 f.call(b.own("commit"), plan, frame)
         f.ret()
 
@@ -264,7 +264,8 @@ def _emit_execute(b: Base) -> None:
         kept = f.load(PTR, frame, FRAME.kept)
         with f.for_(f.load(I64, frame, FRAME.kept_count)) as i:
             f.call(b.own("drop"), f.element(PTR, kept, i))
-        f.call(b.own("arena_leave"), frame)
+        with f.if_(f.load(PTR, frame, FRAME.chunk) != 0):
+            f.call(b.own("arena_leave"), frame)
         with f.if_(f.load(I64, frame, FRAME.code) != FINE, UNLIKELY):
             news = f.load(PTR, frame, FRAME.news)
             with f.for_(f.load(I64, plan, PLAN.news)) as i:
@@ -277,9 +278,8 @@ def _emit_execute(b: Base) -> None:
 
     # After finish: the references of a call that released the GIL.
     with m.function("let_go", VOID, [("plan", PTR), ("frame", PTR)], cold=True) as (f, plan, frame):
-        with f.if_(f.load(I64, frame, FRAME.held) != 0):
-            f.call(b.own("release_inputs"), plan, frame)
-            f.call(b.c("Py_DecRef"), f.load(PTR, plan, PLAN.owner))
+        f.call(b.own("release_inputs"), plan, frame)
+        f.call(b.c("Py_DecRef"), f.load(PTR, plan, PLAN.owner))
         f.ret()
 
 
@@ -366,7 +366,8 @@ def _emit_run_bound(b: Base) -> None:
         with f.if_(good, LIKELY):
             f.call(b.own("make_outputs"), plan, frame, results.get())
         f.call(b.own("finish"), plan, frame)
-        f.call(b.own("let_go"), plan, frame)
+        with f.if_(f.load(I64, frame, FRAME.held) != 0, UNLIKELY):
+            f.call(b.own("let_go"), plan, frame)
         with f.if_(f.load(I64, frame, FRAME.code) != FINE, UNLIKELY):
             with f.if_(outputs == 0):
                 f.call(b.own("raise_failure"), plan, frame)

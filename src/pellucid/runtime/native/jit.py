@@ -36,21 +36,22 @@ def vector_bytes() -> int:
 
 
 @functools.cache
-def machine() -> Any:
+def machine(level: int = 1) -> Any:
+    """A target machine: level 1 for code that is run often; 0 (a quarter of the time) for plain code that is not."""
     cpu, features = host()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="jitdefault",
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="jitdefault",
                                         jit=True)
 
 
-@functools.cache
 def lljit() -> Any:
-    """The process's one JIT. It is never shut down: code addresses are handed out for good."""
-    host()
-    return llvm.create_lljit_compiler(machine())
+    """The process's one JIT, which kernels are linked by too. It is never shut down: addresses are for good."""
+    from ...codegen.llvm import jit
+
+    return jit._linker()
 
 
-def compile_text(text: str) -> bytes:
+def compile_text(text: str, level: int = 1) -> bytes:
     """Object code of LLVM text. Only stack slots are turned into registers and branches tidied: the text is written as
     it should run."""
     module = llvm.parse_assembly(text)
@@ -59,7 +60,7 @@ def compile_text(text: str) -> bytes:
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, builder)
-    return bytes(machine().emit_object(module))
+    return bytes(machine(level).emit_object(module))
 
 
 class Linked:
@@ -70,9 +71,10 @@ class Linked:
         self.address: dict[str, int] = {name: tracker[name] for name in exports}
 
 
-def link(object_code: bytes, imports: Mapping[str, int], exports: Sequence[str]) -> Linked:
+def link(objects: bytes | Sequence[bytes], imports: Mapping[str, int], exports: Sequence[str]) -> Linked:
     library = llvm.JITLibraryBuilder()
-    library.add_object_img(object_code)
+    for code in (objects,) if isinstance(objects, bytes) else objects:
+        library.add_object_img(code)
     for name, address in imports.items():
         library.import_symbol(name, address)
     for name in exports:
@@ -99,11 +101,11 @@ def key_of(*parts: object) -> str:
     return h.hexdigest()
 
 
-def cached_object(key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
-    """The object stored under `key`, or make()'s, stored. Second: whether it came from disk.
+def cached_objects(key: str, make: Callable[[], Sequence[bytes]]) -> tuple[Sequence[bytes], bool]:
+    """The objects stored under `key`, or make()'s, stored. Second: whether they came from disk.
 
-    A file is its SHA-256 followed by the object; one that does not match is made anew. A folder that cannot be written
-    only costs the reuse.
+    A file is its SHA-256, then each object after its length (8 bytes). One that does not match is made anew. A folder
+    that cannot be written only costs the reuse.
     """
     folder = cache_folder()
     path = folder / "native" / f"{key}.o" if folder is not None else None
@@ -113,17 +115,27 @@ def cached_object(key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
         except OSError:
             raw = b""
         if len(raw) > 32 and hashlib.sha256(raw[32:]).digest() == raw[:32]:
-            return raw[32:], True
-    code = make()
+            return _unpack(raw[32:]), True
+    objects = make()
     if path is not None:
+        body = b"".join(len(o).to_bytes(8, "little") + o for o in objects)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(hashlib.sha256(code).digest() + code)
+                file.write(hashlib.sha256(body).digest() + body)
             os.replace(file.name, path)
         except OSError:
-            return code, False
-    return code, False
+            return objects, False
+    return objects, False
+
+
+def _unpack(body: bytes) -> list[bytes]:
+    out, at = [], 0
+    while at < len(body):
+        n = int.from_bytes(body[at:at + 8], "little")
+        out.append(body[at + 8:at + 8 + n])
+        at += 8 + n
+    return out
 
 
 # ------------------------------------------------------------------ built-in functions
@@ -162,4 +174,4 @@ def builtin(name: str, function: int, self: Self, flags: int = METH_FASTCALL, do
     return make(ctypes.byref(definition), self, None)
 
 
-__all__ = ["Unavailable", "builtin", "cached_object", "compile_text", "host", "key_of", "link", "lljit"]
+__all__ = ["Unavailable", "builtin", "cached_objects", "compile_text", "host", "key_of", "link", "lljit"]

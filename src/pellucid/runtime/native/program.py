@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
+import json
 import os
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -60,13 +64,29 @@ def program() -> Program:
     if platform.machine() not in ("x86_64", "AMD64") or platform.system() != "Linux":
         raise Unavailable(f"the native runner is for x86-64 Linux, this is {platform.machine()} {platform.system()}")
     start = time.perf_counter()
-    module = write().m
-    text = module.text()
-    code, from_disk = jit.cached_object(jit.key_of(text, torch.__version__), lambda: jit.compile_text(text))
-    linked = jit.link(code, addresses(module.imports()), module.exports)
+    key = jit.key_of(_sources(), layout(), jit.vector_bytes(), torch.__version__, sys.version_info[:3])
+    (hot, cold, names), from_disk = jit.cached_objects(key, _compile)
+    imports, exports = json.loads(names)
+    linked = jit.link((hot, cold), addresses(imports), exports)
     made = Program(linked, from_disk, time.perf_counter() - start)
     _start(made)
     return made
+
+
+def _compile() -> tuple[bytes, bytes, bytes]:
+    """(code that is run often, code that is not, JSON of the names of imports and exports)"""
+    module = write().m
+    hot, cold = module.split()
+    return jit.compile_text(hot), jit.compile_text(cold, 0), json.dumps([module.imports(), module.exports]).encode()
+
+
+def _sources() -> str:
+    """A hash of the files that write the text, which stands for the text in the cache's key."""
+    h = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.name.startswith("emit_") or path.name in ("builder.py", "records.py", "program.py"):
+            h.update(path.read_bytes())
+    return h.hexdigest()
 
 
 def _start(p: Program) -> None:

@@ -38,7 +38,7 @@ PLAN = Record(
     "fixed_records",
     "news", "new_records",                # NEW records: outputs to allocate
     "steps", "step_words",                # number of steps; their words, one after the other
-    "commits", "commit_records",
+    "commits", "commit_records", "writes",  # writes 1: there are commits, or steps write to inputs
     "outputs", "output_records",          # OUTPUT records
     "scratch",                            # words of a list that holds a kernel's pointers, and later the results
     "kept",                               # most tensor handles that externs may leave until the end of the call

@@ -236,6 +236,7 @@ class TableBuilder:
             "inputs": count, "buffers": len(plan.buffers), "values": len(v.constants), "dynamic": int(dynamic),
             "symbols": len(symbols) // 3, "program": len(v.program), "conditions": len(self.guards),
             "places": len(plan.places), "news": new_count, "steps": len(steps), "commits": len(plan.commits),
+            "writes": int(bool(plan.commits) or bool(self._written_inputs())),
             "outputs": len(plan.outputs), "scratch": self.scratch, "kept": self.kept, "single": int(single),
             "owner": id(owner), "error_type": id(raiser),
             "stack_arena": (hint(plan.arena_bytes) + 63) // 64 * 64 if small else 0,
