@@ -42,9 +42,10 @@ class Function:
         self.kernel = kernel
         self.cpu = cpu
         self.entry: list[str] = []
+        self.allocas: list[tuple[str, str]] = []
         self.lines: list[Any] = []
         self.body = self.lines
-        self.label = "body"
+        self.label = "~body"
         self.scopes = [Scope(frozenset())]
         self.buffers: dict[int, Buffer] = {b.id: b for b in (*kernel.buffers, *kernel.rows)}
         self.pointers: dict[int, str] = {}
@@ -63,16 +64,20 @@ class Function:
         self.compute = 0
         self._names = 0
         for k, d in enumerate(kernel.symbols):
-            self.entry.append(f"  %p.s{k} = getelementptr i64, ptr %sizes, i64 {k}\n  %s{k} = load i64, ptr %p.s{k}")
-            self.sizes[d] = V(f"%s{k}", I64, 1, 0)
+            self.entry.append(f"  %~p.s{k} = getelementptr i64, ptr %sizes, i64 {k}\n"
+                              f"  %~s{k} = load i64, ptr %~p.s{k}")
+            self.sizes[d] = V(f"%~s{k}", I64, 1, 0)
         for k, b in enumerate(kernel.buffers):
-            self.entry.append(f"  %p.b{k} = getelementptr ptr, ptr %buffers, i64 {k}\n  %b{k} = load ptr, ptr %p.b{k}")
-            self.pointers[b.id] = f"%b{k}"
+            self.entry.append(f"  %~p.b{k} = getelementptr ptr, ptr %buffers, i64 {k}\n"
+                              f"  %~b{k} = load ptr, ptr %~p.b{k}")
+            self.pointers[b.id] = f"%~b{k}"
 
     # ---------------------------------------------------------------- names, lines, blocks
     def fresh(self, stem: str = "v") -> str:
+        """A new name. All names begin with `~`, which the module replaces by the kernel's prefix in a function that
+        several kernels share."""
         self._names += 1
-        return f"{stem}{self._names}"
+        return f"~{stem}{self._names}"
 
     @property
     def depth(self) -> int:
@@ -100,7 +105,7 @@ class Function:
         if got is not None:
             return got
         self._names += 1
-        name = f"%v{self._names}"
+        name = f"%~v{self._names}"
         lines.append(f"  {name} = {rhs}")
         cache[key] = name
         return name
@@ -108,7 +113,7 @@ class Function:
     def here(self, rhs: str) -> str:
         """The name of an instruction's value, placed here and never shared."""
         self._names += 1
-        name = f"%v{self._names}"
+        name = f"%~v{self._names}"
         self.lines.append(f"  {name} = {rhs}")
         return name
 
@@ -119,9 +124,14 @@ class Function:
         """A stack slot of this function, one for each type and purpose."""
         key = f"{type_} {purpose}"
         if key not in self.slots:
-            name = self.slots[key] = f"%slot{len(self.slots)}"
-            self.entry.append(f"  {name} = alloca {type_}, align 64")
+            self.slots[key] = self.alloca(type_)
         return self.slots[key]
+
+    def alloca(self, type_: str) -> str:
+        """A new stack slot. Its name ends in a dot, so that no slot's name begins another's."""
+        name = f"%~slot{len(self.allocas)}."
+        self.allocas.append((name, type_))
+        return name
 
     def new_slot(self, type_: str) -> str:
         return self.slot(type_, self.fresh())

@@ -14,7 +14,7 @@ from typing import Any
 from .errors import CodegenError
 from .function import Function
 from .math import BIG_ANGLE, Math
-from .types import MANGLED, vec
+from .types import vec
 
 SLEEF = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "erf", "pow", "atan2",
          "asin", "acos", "atan", "sinh", "cosh", "fmod"}
@@ -23,14 +23,18 @@ LIBM = {name: (f"{name}f", name) for name in SLEEF}
 _NO_BOUND = {"fmod"}
 
 
+ARGUMENT_BYTES = 32
+"""The widest vector that is passed to a function. Wider ones are passed in one register or in two, depending on
+attributes of the caller and the callee that need not agree."""
+
+
 def _sleef(fn: str, element: str, vector_bytes: int) -> tuple[str, int] | None:
-    """Sleef's name for a function at a vector width, and its lanes."""
-    if vector_bytes < 32:
+    """Sleef's name for a function, and its lanes."""
+    if vector_bytes < ARGUMENT_BYTES:
         return None
-    lanes = vector_bytes // (4 if element == "float" else 8)
-    isa = {32: "avx2", 64: "avx512f"}[vector_bytes]
+    lanes = ARGUMENT_BYTES // (4 if element == "float" else 8)
     tail = "_" if fn in _NO_BOUND else "_u10"
-    return f"Sleef_{fn}{'f' if element == 'float' else 'd'}{lanes}{tail}{isa}", lanes
+    return f"Sleef_{fn}{'f' if element == 'float' else 'd'}{lanes}{tail}avx2", lanes
 
 
 def library_call(f: Function, fn: str, element: str, lanes: int, depth: int, *args: str) -> str:
@@ -39,6 +43,8 @@ def library_call(f: Function, fn: str, element: str, lanes: int, depth: int, *ar
         raise CodegenError(f"no library function {fn!r}")
     chosen = _sleef(fn, element, f.cpu.vector_bytes) if lanes > 1 else None
     if chosen is not None and resolve(chosen[0]) is not None:
+        wt = vec(element, chosen[1])
+        f.declare(f"declare {wt} @{chosen[0]}({', '.join([wt] * len(args))})")
         return _in_chunks(f, chosen[0], chosen[1], element, lanes, depth, args)
     name = LIBM[fn][element == "double"]
     f.declare(f"declare {element} @{name}({', '.join([element] * len(args))})")
@@ -54,9 +60,7 @@ def library_call(f: Function, fn: str, element: str, lanes: int, depth: int, *ar
 
 def _in_chunks(f: Function, name: str, width: int, element: str, lanes: int, depth: int, args: tuple[str, ...]) -> str:
     """A vector function of `width` lanes applied to `lanes` lanes."""
-    wt = vec(element, width)
-    f.declare(f"declare {wt} @{name}({', '.join([wt] * len(args))})")
-    t = vec(element, lanes)
+    wt, t = vec(element, width), vec(element, lanes)
     parts = []
     for start in range(0, lanes, width):
         xs = [_slice(f, a, t, start, min(width, lanes - start), width, depth) for a in args] if lanes != width else args
@@ -84,11 +88,13 @@ def _slice(f: Function, a: str, t: str, start: int, n: int, width: int, depth: i
 def guarded_angle(f: Function, fn: str, small: Callable[[Math, str], str], lanes: int, depth: int, a: str) -> str:
     """A trigonometric function as a function of the module: the fast form, or where some |x| is large or not finite
     the C library's for every lane."""
-    t = vec("float", lanes)
-    name = f"pl.{fn}.{MANGLED['float']}.{lanes}"
+    width = min(lanes, ARGUMENT_BYTES // 4)
+    name = f"pl.{fn}.{width}"
     if name not in f.helpers:
-        f.helpers[name] = _angle_helper(f, name, fn, small, lanes)
-    return f.ins(f"call {t} @{name}({t} {a})", depth)
+        f.helpers[name] = _angle_helper(f, name, fn, small, width)
+    if lanes == 1:
+        return f.ins(f"call float @{name}(float {a})", depth)
+    return _in_chunks(f, name, width, "float", lanes, depth, (a,))
 
 
 def _angle_helper(f: Function, name: str, fn: str, small: Callable[[Math, str], str], lanes: int) -> str:
@@ -114,7 +120,7 @@ def _angle_helper(f: Function, name: str, fn: str, small: Callable[[Math, str], 
         r = y if lanes == 1 else g.here(f"insertelement {t} {r}, float {y}, i64 {k}")
     g.line(f"ret {t} {r}")
     f.declared |= g.declared
-    body = "\n".join(g.lines)
+    body = "\n".join(g.lines).replace("~", "")
     return f"define internal {t} @{name}({t} %x) nounwind {{\n{body}\n}}\n"
 
 

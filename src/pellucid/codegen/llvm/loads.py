@@ -223,10 +223,11 @@ def _can_mask(f: Function, element: str) -> bool:
 
 def _dummy(f: Function) -> str:
     """Readable memory for loads whose mask is false."""
-    if "dummy" not in f.slots:
-        f.slots["dummy"] = "%dummy"
-        f.entry.append("  %dummy = alloca i64, align 8\n  store i64 0, ptr %dummy")
-    return "%dummy"
+    fresh = "i64 dummy" not in f.slots
+    name = f.slot("i64", "dummy")
+    if fresh:
+        f.entry.append(f"  store i64 0, ptr {name}")
+    return name
 
 
 # ------------------------------------------------------------------ loads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...ir.types import Axis, Buffer, For, Kernel, Stmt
 from ...shapes.dim import product
@@ -13,7 +14,7 @@ from .function import I64, Function
 from .target import Cpu
 from .types import V, memory
 
-STACK_ROW = 64 * 1024
+STACK_ROW = 32 * 1024
 """Bytes of scratch that a kernel may take from its thread's stack; more comes from malloc."""
 WIDE_WORK = 40
 """Instructions per element above which 512-bit registers pay: below, a loop waits for memory, and the clock is lower."""
@@ -36,23 +37,20 @@ def _inner(kernel: Kernel, depth: int) -> tuple[Stmt, ...]:
     return body
 
 
-class FunctionText:
-    """A kernel as LLVM text: `text` with the name NAME, the declarations and helper functions that it needs."""
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """A kernel as LLVM text: blocks from `~entry:` on that return, the stack slots they use, the declarations and
+    helper functions they need. Names begin with `~`. `wide`: 512-bit registers pay."""
 
-    __slots__ = ("text", "declared", "helpers", "wide")
-
-    def __init__(self, text: str, declared: set[str], helpers: dict[str, str], wide: bool):
-        self.text = text
-        self.declared = declared
-        self.helpers = helpers
-        self.wide = wide
-
-
-NAME = "@kernel.name"
+    blocks: str
+    allocas: tuple[tuple[str, str], ...]
+    declared: frozenset[str]
+    helpers: dict[str, str]
+    wide: bool
 
 
-def print_kernel(kernel: Kernel, cpu: Cpu) -> FunctionText:
-    """The kernel's function, under the placeholder NAME; equal kernels give equal text whatever they are called."""
+def print_kernel(kernel: Kernel, cpu: Cpu) -> KernelText:
+    """The kernel's text; equal kernels give equal text whatever they are called."""
     f = Function(kernel, cpu)
     freed = _rows(f, kernel.rows)
     axes = parallel_axes(kernel)
@@ -77,9 +75,8 @@ def print_kernel(kernel: Kernel, cpu: Cpu) -> FunctionText:
     lines: list[str] = []
     _flatten(f.body, lines)
     wide = cpu.vector_bytes == 64 and cost.cost(kernel.body) > WIDE_WORK
-    text = (f"define void {NAME}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end, ptr %status) #{int(wide)} {{\nentry:\n"
-            + "\n".join(f.entry) + "\n  br label %body\nbody:\n" + "\n".join(lines) + "\n}\n")
-    return FunctionText(text, f.declared, f.helpers, wide)
+    blocks = "\n".join(["~entry:", *f.entry, "  br label %~body", "~body:", *lines, ""])
+    return KernelText(blocks, tuple(f.allocas), frozenset(f.declared), f.helpers, wide)
 
 
 def _flatten(lines: list, out: list[str]) -> None:
@@ -111,9 +108,7 @@ def _rows(f: Function, rows: Sequence[Buffer]) -> list[str]:
             extent = 1
         if isinstance(extent, int) and taken + extent * b.dtype.itemsize <= STACK_ROW:
             taken += extent * b.dtype.itemsize
-            # a whole vector more, so that a full load at the end stays inside
-            name = f"%row{b.id}"
-            f.entry.append(f"  {name} = alloca [{extent} x {element}], align 64")
+            name = f.alloca(f"[{extent} x {element}]")
         else:
             n = f.size(extent) if isinstance(extent, int) else f.imin(f.size(extent), f.const(1), "smax")
             f.declare("declare ptr @malloc(i64)")
@@ -217,26 +212,70 @@ def _segments(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[S
     f.pop()
 
 
-ATTRIBUTES = ('attributes #0 = { nounwind "prefer-vector-width"="256" }\n'
-              'attributes #1 = { nounwind "prefer-vector-width"="512" }\n')
+ATTRIBUTES = ('attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
+              'attributes #1 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n')
+PARAMETERS = "ptr %buffers, ptr %sizes, i64 %begin, i64 %end, ptr %status"
+GROUP = 8
+"""Kernels in one function. LLVM's passes cost about as much for a function as for a whole small kernel."""
 
 
 def print_module(kernels: Sequence[Kernel], cpu: Cpu) -> tuple[str, dict[str, str]]:
-    """The text of all kernels, equal ones once, and the entry name of each. Entries are named by their content."""
+    """The text of all kernels, equal ones once, and the entry name of each. Entries are named by their content.
+
+    Where the CPU allows it, kernels share functions of GROUP: a last parameter says which one to run, and each entry
+    is two instructions that set it and jump.
+    """
     entries: dict[str, str] = {}
-    texts: dict[str, str] = {}
-    declared: set[str] = set()
-    helpers: dict[str, str] = {}
+    texts: dict[str, KernelText] = {}
     for k in kernels:
         if k.name in entries:
             raise CodegenError(f"two kernels are named {k.name!r}; names must be unique within a unit")
         t = print_kernel(k, cpu)
-        name = "k" + hashlib.blake2b(t.text.encode(), digest_size=10).hexdigest()
+        name = "k" + hashlib.blake2b(t.blocks.encode(), digest_size=10).hexdigest()
         entries[k.name] = name
-        if name not in texts:
-            texts[name] = t.text.replace(NAME, "@" + name, 1)
-            declared |= t.declared
-            helpers.update(t.helpers)
-    parts = [f'target triple = "{cpu.triple}"\n', *texts.values(), *(helpers[h] for h in sorted(helpers)),
-             "\n".join(sorted(declared)), "\n" + ATTRIBUTES]
+        texts[name] = t
+    parts = [f'target triple = "{cpu.triple}"\n']
+    for wide in (False, True):
+        names = [n for n, t in texts.items() if t.wide is wide]
+        size = GROUP if cpu.jump is not None else 1
+        for start in range(0, len(names), size):
+            group = names[start:start + size]
+            if len(group) == 1:
+                parts.append(_alone(group[0], texts[group[0]]))
+            else:
+                parts.append(_together(group, texts, cpu))
+    helpers = {n: h for t in texts.values() for n, h in t.helpers.items()}
+    declared = sorted(set().union(*(t.declared for t in texts.values())))
+    parts += [*(helpers[n] for n in sorted(helpers)), "\n".join(declared), "\n", ATTRIBUTES]
     return "".join(parts), entries
+
+
+def _alone(name: str, t: KernelText) -> str:
+    """A kernel as a function of its own."""
+    slots = "".join(f"  {n} = alloca {ty}, align 64\n" for n, ty in t.allocas)
+    text = f"define void @{name}({PARAMETERS}) #{int(t.wide)} {{\n{slots}  br label %~entry\n{t.blocks}}}\n"
+    return text.replace("~", "")
+
+
+def _together(names: list[str], texts: dict[str, KernelText], cpu: Cpu) -> str:
+    """Several kernels as one function and an entry for each. Stack slots are shared: only one of them runs in a call."""
+    pool: dict[str, list[str]] = {}
+    blocks: list[str] = []
+    for number, name in enumerate(names):
+        text, used = texts[name].blocks, dict.fromkeys(pool, 0)
+        for slot, ty in texts[name].allocas:
+            mine = pool.setdefault(ty, [])
+            n = used.get(ty, 0)
+            used[ty] = n + 1
+            if n == len(mine):
+                mine.append(f"%pool{sum(map(len, pool.values()))}.")
+            text = text.replace(slot, mine[n])
+        blocks.append(text.replace("~", f"k{number}."))
+    group = "g" + hashlib.blake2b("".join(names).encode(), digest_size=10).hexdigest()
+    slots = "".join(f"  {n} = alloca {ty}, align 64\n" for ty, ns in pool.items() for n in ns)
+    cases = " ".join(f"i32 {n}, label %k{n}.entry" for n in range(1, len(names)))
+    assert cpu.jump is not None
+    jumps = "".join('module asm "' + cpu.jump.format(entry=name, number=n, target=group) + '"\n'
+                    for n, name in enumerate(names))
+    return (f"define void @{group}({PARAMETERS}, i32 %which) #{int(texts[names[0]].wide)} {{\n{slots}"
+            f"  switch i32 %which, label %k0.entry [{cases}]\n{''.join(blocks)}}}\n{jumps}")

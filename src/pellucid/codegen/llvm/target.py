@@ -15,6 +15,8 @@ class Cpu:
     masked         masked loads and stores of 4 and 8 byte elements are instructions
     masked_small   so are those of 1 and 2 byte elements
     gather         a gather instruction is at least as fast as loading lane by lane
+    jump           assembly of an entry that sets the sixth integer argument and jumps to `target`; None where the
+                   calling convention has no such register
     """
 
     triple: str
@@ -24,6 +26,7 @@ class Cpu:
     masked: bool = False
     masked_small: bool = False
     gather: bool = False
+    jump: str | None = None
 
 
 def with_features(triple: str, name: str, features: dict[str, bool]) -> Cpu:
@@ -32,7 +35,15 @@ def with_features(triple: str, name: str, features: dict[str, bool]) -> Cpu:
     wide = all(has(f) for f in ("avx512f", "avx512vl", "avx512dq", "avx512bw"))
     avx2 = has("avx2") and has("fma")
     text = ",".join(("+" if on else "-") + f for f, on in sorted(features.items()))
-    return Cpu(triple, name, text, 64 if wide else 32 if avx2 else 16, wide or avx2, wide, wide)
+    return Cpu(triple, name, text, 64 if wide else 32 if avx2 else 16, wide or avx2, wide, wide, _jump(triple))
+
+
+def _jump(triple: str) -> str | None:
+    set_sixth = {"x86_64": "movl ${number}, %r9d; jmp", "aarch64": "mov w5, #{number}; b"}.get(triple.split("-")[0])
+    if set_sixth is None or "linux" not in triple:
+        return None
+    return (".text; .p2align 4; .globl {entry}; .type {entry},@function; {entry}: " + set_sixth
+            + " {target}; .size {entry}, .-{entry}")
 
 
 @functools.lru_cache(maxsize=1)
@@ -41,6 +52,7 @@ def _llvm() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     return llvm
 
 
