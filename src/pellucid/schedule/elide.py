@@ -71,7 +71,7 @@ def share_heads(works: Works, w: Work) -> None:
     walked = works.pool.info[id(maker.value)].axes
     for a in maker.axes:
         times = a.size
-        if a.id in walked or type(times) is not int or heads % times or times < 2:
+        if walked >> a.id & 1 or type(times) is not int or heads % times or times < 2:
             continue
         if hint(product(k.shape)) < HEAD_CALL * (heads // times - 1):
             return
@@ -109,7 +109,7 @@ def _source(works: Works, v: View) -> View | None:
     at = producer_index(pool, Load(v, index), maker)
     if at is None:
         return None
-    moved = pool.intern(source, {}, {a.id: e for a, e in zip(maker.axes, at)})
+    moved = pool.renamed(source, {a.id: e for a, e in zip(maker.axes, at)})
     if type(moved) is not Load or not pool.info[id(moved)].normal:
         return None
     by_axis = dict(zip([i.axis.id for i in moved.index], moved.view.strides))

@@ -7,7 +7,7 @@ from ..ir.types import Axis, Call, Expr, Index, Load, View
 from ..shapes.dim import Size, exact_quotient, hint, product
 from .cost import CHEAP, SCRATCH_BYTES
 from .nest import Bucket, Nest, Store, normal_store, scratch_row
-from .pool import INT
+from .pool import INT, bits
 from .printer import Emitted, Printer
 from .work import Works
 
@@ -65,11 +65,11 @@ class Emitter:
         inside = 0
         by_row = {a.id: 0 for a in nest.rows}
         for b in nest.buckets:
-            own = frozenset([a.id for a in b.axes])
+            own = bits(b.axes)
             roots = [s.value for s in b.stores] + [e for _, _, e in b.accumulators]
             votes: dict[int, int] = {}
             for ld in self.pool.loads_of(roots):
-                if not own.isdisjoint(self.pool.info[id(ld)].axes):  # others are hoisted
+                if own & self.pool.info[id(ld)].axes:  # others are hoisted
                     _vote(votes, ld.view, ld.index, 1)
             for s in b.stores:
                 _vote(votes, s.view, s.index, 2)
@@ -195,9 +195,9 @@ class Emitter:
         """Apply a rewriting to every value, and to the addresses of stores."""
         pool = self.pool
         for s in self._stores():
-            s.value = pool.intern(s.value, memo, rename)
+            s.value = pool.replaced(s.value, memo, rename)
             if not _is_normal(s):
-                s.index = tuple([pool.intern(i, memo, rename) for i in s.index])
+                s.index = tuple([pool.replaced(i, memo, rename) for i in s.index])
             elif rename is None:
                 new = normal_store(pool, s.view, _merged(s.view, s.index, merged, gone), s.value)
                 s.view, s.index = new.view, new.index
@@ -206,7 +206,7 @@ class Emitter:
                 new = normal_store(pool, s.view, form, s.value)
                 s.view, s.index = new.view, new.index
         for b in self.nest.buckets:
-            b.accumulators = [(v, c, pool.intern(e, memo, rename)) for v, c, e in b.accumulators]
+            b.accumulators = [(v, c, pool.replaced(e, memo, rename)) for v, c, e in b.accumulators]
 
     # ---------------------------------------------------------------- inner loops and blocks
     def _extract_inner(self) -> None:
@@ -275,7 +275,7 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
     rewritten: dict[int, dict[int, Expr]] = {}
     for b in nest.buckets:
         roots = [s.value for s in b.stores] + [e for _, _, e in b.accumulators]
-        own = frozenset([a.id for a in b.axes])
+        own = bits(b.axes)
         memo: dict[int, Expr] = rewritten.setdefault(id(b), {})
         seen: set[int] = set()
         mine: list[Expr] = []
@@ -286,7 +286,7 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
                 continue
             seen.add(id(e))
             info = pool.info[id(e)]
-            if own.isdisjoint(info.axes):
+            if not own & info.axes:
                 continue
             earlier = known.get(id(e))
             if earlier is not None and earlier[1].phase < b.phase:
@@ -304,8 +304,8 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
 
 def _replace(works: Works, b: Bucket, memo: dict[int, Expr]) -> None:
     for s in b.stores:
-        s.value = works.pool.intern(s.value, memo)
-    b.accumulators = [(v, c, works.pool.intern(e, memo)) for v, c, e in b.accumulators]
+        s.value = works.pool.replaced(s.value, memo)
+    b.accumulators = [(v, c, works.pool.replaced(e, memo)) for v, c, e in b.accumulators]
 
 
 def _read_back(works: Works, nest: Nest) -> None:
@@ -337,7 +337,7 @@ def _kept(works: Works, nest: Nest, e: Expr, maker: Bucket, kept: dict[int, Expr
         return found
     if hint(product([a.size for a in maker.axes])) * e.dtype.itemsize > SCRATCH_BYTES:
         return None
-    buffer, store = scratch_row(works, maker.axes, pool.intern(e, rewritten[id(maker)]))
+    buffer, store = scratch_row(works, maker.axes, pool.replaced(e, dict(rewritten[id(maker)])))
     nest.scratch.append(buffer)
     maker.stores.append(store)
     kept[id(e)] = pool.load(store.view, store.index)

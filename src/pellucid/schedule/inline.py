@@ -9,7 +9,7 @@ from ..shapes.dim import Size, exact_quotient, hint, product
 from .cost import CHEAP, FREE, INNER
 from .elide import read_through_copies, share_heads, write_through_copies
 from .pieces import Pieces, cut_consumer, pieces_of
-from .pool import Pool
+from .pool import OnLoad, Pool, bits
 from .work import Work, Works, producer_index
 
 MOST_COST = 400
@@ -148,6 +148,10 @@ class _Inliner:
             self.tried[id(load)] = found
         return self.tried[id(load)]
 
+    def _nested(self, maker: Work) -> OnLoad | None:
+        """`on_load`, where the maker's own loads may be inlined here though they were not there."""
+        return None if self.makers.keys().isdisjoint(maker.reads) else self.on_load
+
     def _value_at(self, load: Load, maker: Work) -> Expr | None:
         """The maker's value at the element that `load` reads, or None if it is better (or only possible) to load it."""
         pool = self.pool
@@ -166,23 +170,26 @@ class _Inliner:
         rename = {a.id: e for a, e in zip(maker.axes, index)}
         mask = load.mask
         if mask is None:
-            return pool.intern(maker.value, {}, rename, self.on_load)
-        value = pool.intern(maker.value, {}, rename, lambda ld: _masked(pool, ld, mask))
+            return pool.renamed(maker.value, rename, self._nested(maker))
+        value = pool.renamed(maker.value, rename, lambda ld: _masked(pool, ld, mask))
         return pool.call("where", (mask, value, load.other), load.dtype)
 
 
 def _inline_into(works: Works, w: Work, makers: Makers) -> None:
     pool = works.pool
-    for _ in range(8):
-        inliner = _Inliner(works, w, makers)
-        memo: dict[int, Expr] = {}
-        w.index = tuple([pool.intern(i, memo, None, inliner.on_load) for i in w.index])
-        w.value = pool.intern(w.value, memo, None, inliner.on_load)
+    inliner = _Inliner(works, w, makers)
+    for _ in range(20):  # a value that was inlined may load what can be inlined again
+        memo = {id(ld): new for ld in w.loads if (new := inliner.on_load(ld)) is not None}
+        if memo:
+            w.index = tuple([pool.replaced(i, memo) for i in w.index])
+            w.value = pool.replaced(w.value, memo)
         for axis, inner in inliner.wanted.items():
             split(works, w, axis, inner)
-        if not inliner.wanted:
-            break
-    w.scan_loads(pool)
+        if not memo and not inliner.wanted:
+            return
+        w.scan_loads(pool)
+        if inliner.wanted:
+            inliner = _Inliner(works, w, makers)
 
 
 def _masked(pool: Pool, load: Load, mask: Expr) -> Expr:
@@ -218,7 +225,7 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr
     space = w.axes + w.red
     inner = w.inner_axis()
     hoists = inner is not None and hint(inner.size) >= INNER
-    if hoists and inner.id not in mine.axes and info.cost <= MOST_HOISTED:
+    if hoists and not mine.axes >> inner.id & 1 and info.cost <= MOST_HOISTED:
         return True  # once a row
     if len(works.readers.get(load.view.buffer, ())) > 1 and (info.cost > CHEAP or info.loads > 1):
         return False
@@ -226,13 +233,13 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr
         return True
     if w.kind == "scan" or (not mine.normal and load.mask is None):  # points may be computed often, or never
         return info.cost <= CHEAP
-    repeated = hint(product([a.size for a in space if a.id not in mine.axes]))
+    repeated = hint(product([a.size for a in space if not mine.axes >> a.id & 1]))
     if repeated <= 1 or info.cost <= CHEAP or (repeated <= 2 and info.cost <= TWICE):
         return True
     if not hoists or not index:
         return False
-    moving = [a.id for a, e in zip(maker.axes, index) if inner.id in pool.info[id(e)].axes]
-    return pool.cost_along(maker.value, frozenset(moving)) <= CHEAP
+    moving = bits([a for a, e in zip(maker.axes, index) if pool.info[id(e)].axes >> inner.id & 1])
+    return pool.cost_along(maker.value, moving) <= CHEAP
 
 
 # ------------------------------------------------------------------ splitting a consumer's axis where dimensions were merged
@@ -262,10 +269,9 @@ def split(works: Works, w: Work, axis: Axis, inner: Size) -> None:
     a, b = works.axis(outer, axis.name + "o"), works.axis(inner, axis.name + "i")
     both = pool.call("add", (pool.call("mul", (pool.index(a), pool.size(inner)), pool.zero.dtype), pool.index(b)),
                      pool.zero.dtype)
-    memo: dict[int, Expr] = {}
     rename = {axis.id: both}
-    w.value = pool.intern(w.value, memo, rename)
-    w.index = tuple([pool.intern(i, memo, rename) for i in w.index])
+    w.value = pool.renamed(w.value, rename)
+    w.index = tuple([pool.renamed(i, rename) for i in w.index])
     if axis in w.red:
         w.red = tuple([y for x in w.red for y in ((a, b) if x is axis or x == axis else (x,))])
         return

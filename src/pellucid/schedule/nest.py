@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..ir.affine import Affine, address
 from ..ir.types import Axis, Buffer, BufferId, Expr, Index, Load, Var, View
 from ..shapes.dim import Size
-from .pool import INT, Pool
+from .pool import INT, Pool, bits
 from .work import Work, Works, producer_index
 
 
@@ -99,7 +99,7 @@ class NestBuilder:
             found = self._read(ld, p, indices[id(ld)], phase, bucket, rename)
             if found is not None:
                 memo[id(ld)] = found
-        value = self.pool.intern(w.value, memo, rename)
+        value = self.pool.replaced(w.value, memo, rename)
         if w.kind == "reduce":
             value = self._accumulate(w, bucket, value)
             phase_of_store = phase + 1
@@ -169,7 +169,7 @@ class NestBuilder:
         if p.bucket is None:
             return self._under_mask(ld, p.value, rename)
         by_axis = dict(zip([a.id for a in p.work.axes], index))
-        own = [pool.intern(by_axis[a.id], {}, rename) for a in p.inner]
+        own = [pool.renamed(by_axis[a.id], rename) for a in p.inner]
         if all(type(e) is Index and e.axis.id == a.id for e, a in zip(own, p.places)):
             return self._under_mask(ld, p.value, rename)  # at a later phase `cse` decides whether it is kept
         if p.work.out.buffer in self.stored:
@@ -178,20 +178,20 @@ class NestBuilder:
             p.scratch = scratch_row(self.works, p.places, p.value)
             self.scratch.append(p.scratch[0])
             p.bucket.stores.append(p.scratch[1])
-        mask = None if ld.mask is None else pool.intern(ld.mask, {}, rename)
+        mask = None if ld.mask is None else pool.renamed(ld.mask, rename)
         return pool.load(p.scratch[1].view, tuple(own), mask, ld.other)
 
     def _under_mask(self, ld: Load, value: Expr, rename: dict[int, Expr]) -> Expr:
         if ld.mask is None:
             return value
-        return self.pool.call("where", (self.pool.intern(ld.mask, {}, rename), value, ld.other), ld.dtype)
+        return self.pool.call("where", (self.pool.renamed(ld.mask, rename), value, ld.other), ld.dtype)
 
     # ---------------------------------------------------------------- results
     def _accumulate(self, w: Work, bucket: Bucket, value: Expr) -> Expr:
         pool = self.pool
         arg = w.combiner in ("argmin", "argmax")
         dtype = INT if arg else w.acc
-        var = pool.var(self.works.new_var(), dtype, frozenset([a.id for a in self.group.rows]))
+        var = pool.var(self.works.new_var(), dtype, bits(self.group.rows))
         bucket.accumulators.append((var, w.combiner, value if arg else pool.call("cast", (value,), dtype)))
         bucket.ordered = bucket.ordered or arg
         return pool.call("cast", (var,), w.out.dtype)

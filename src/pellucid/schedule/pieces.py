@@ -92,7 +92,7 @@ def _cut(works: Works, w: Work, axis: Axis, p: Pieces) -> list[Work]:
             at = pool.call("add", (at, pool.size(start)), INT)
         if type(size) is int and size == 1:
             at = pool.size(start)
-        x.value = pool.intern(w.value, {}, {axis.id: at})
+        x.value = pool.renamed(w.value, {axis.id: at})
         gone = type(size) is int and size == 1
         x.axes = w.axes[:k] + (() if gone else (inner,)) + w.axes[k + 1:]
         middle = () if gone else (size,)

@@ -8,7 +8,7 @@ in order of axis ids, so that two ways of naming one element become one object.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,19 +22,28 @@ from .cost import GATHER_COST, LOAD_COST, SCALAR_COST
 
 INT = torch.int64
 HALF = (torch.float16, torch.bfloat16)
-NONE: frozenset[int] = frozenset()
+
+
+OnLoad = Callable[[Load], Expr | None]
 
 
 class Info:
-    """Facts of a pooled expression. `axes`: ids of the axes it depends on; `vars`: ids of the variables it names;
-    `cost`: of computing it once, shared parts counted at each use; `loads`: number of distinct varying loads (at
-    most); `checks`: it can raise; `normal`: a load in normal form."""
+    """Facts of a pooled expression. `axes`: a bit for each axis id it depends on; `cost`: of computing it once, shared
+    parts counted at each use; `loads`: number of varying loads (at most); `checks`: it can raise; `normal`: a load in
+    normal form."""
 
-    __slots__ = ("axes", "cost", "loads", "checks", "normal", "vars")
+    __slots__ = ("axes", "cost", "loads", "checks", "normal")
 
-    def __init__(self, axes: frozenset[int], cost: int, loads: int, checks: bool, normal: bool = False,
-                 vars: frozenset[int] = NONE):
-        self.axes, self.cost, self.loads, self.checks, self.normal, self.vars = axes, cost, loads, checks, normal, vars
+    def __init__(self, axes: int, cost: int, loads: int, checks: bool, normal: bool = False):
+        self.axes, self.cost, self.loads, self.checks, self.normal = axes, cost, loads, checks, normal
+
+
+def bits(axes: Iterable[Axis]) -> int:
+    """The set of axes as a bit mask."""
+    mask = 0
+    for a in axes:
+        mask |= 1 << a.id
+    return mask
 
 
 class Pool:
@@ -44,6 +53,8 @@ class Pool:
         self.table: dict[Any, Expr] = {}
         self.info: dict[int, Info] = {}
         self.indices: dict[int, Index] = {}
+        self.normals: dict[Any, Load] = {}
+        self.below: dict[int, list[Load]] = {}
         self.alias: dict[BufferId, BufferId] = {}
         """Buffers that are known to hold what another one holds: loads go there."""
         self.zero = self.literal(0, INT)
@@ -52,37 +63,37 @@ class Pool:
     def literal(self, value: Any, dtype: torch.dtype) -> Literal:
         exact = (value, math.copysign(1.0, value)) if type(value) is float and value == 0 else value
         key = (type(value), "nan" if value != value else exact, dtype)
-        return self._leaf(key, Literal, (value, dtype), NONE)
+        return self._leaf(key, Literal, (value, dtype))
 
     def size(self, size: Size) -> Expr:
-        return self._leaf((SizeOf, size), SizeOf, (size,), NONE) if type(size) is Dim else self.literal(size, INT)
+        return self._leaf((SizeOf, size), SizeOf, (size,)) if type(size) is Dim else self.literal(size, INT)
 
     def index(self, axis: Axis) -> Index:
         found = self.indices.get(axis.id)
         if found is None:
             found = self.indices[axis.id] = Index(axis)
-            self.info[id(found)] = Info(frozenset((axis.id,)), 0, 0, False)
+            self.info[id(found)] = Info(1 << axis.id, 0, 0, False)
         return found
 
-    def var(self, number: int, dtype: torch.dtype, axes: frozenset[int] = NONE) -> Var:
+    def var(self, number: int, dtype: torch.dtype, axes: int = 0) -> Var:
         key = (Var, number)
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = Var(number, dtype)
-            self.info[id(found)] = Info(axes, 0, 0, False, vars=frozenset((number,)))
+            self.info[id(found)] = Info(axes, 0, 0, False)
         return found
 
-    def _leaf(self, key: Any, kind: type, args: tuple[Any, ...], axes: frozenset[int]) -> Any:
+    def _leaf(self, key: Any, kind: type, args: tuple[Any, ...]) -> Any:
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = kind(*args)
-            self.info[id(found)] = Info(axes, 0, 0, False)
+            self.info[id(found)] = Info(0, 0, 0, False)
         return found
 
     # ---------------------------------------------------------------- inner nodes
     def call(self, fn: str, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr:
         """The call, simplified where a rule of SIMPLIFY applies."""
-        key = (fn, dtype, *[id(a) for a in args])
+        key = (fn, dtype, *map(id, args))
         found = self.table.get(key)
         if found is not None:
             return found
@@ -90,72 +101,131 @@ class Pool:
         simple = rule(self, args, dtype) if rule is not None else None
         if simple is None:
             simple = Call(fn, args, dtype)
-            infos = [self.info[id(a)] for a in args]
-            self.info[id(simple)] = _union(infos, SCALAR_COST.get(fn, 1), 0, fn == "check_index")
+            self.info[id(simple)] = self._union(args, SCALAR_COST.get(fn, 1), 0, fn == "check_index")
         self.table[key] = simple
         return simple
 
-    def load(self, view: View, index: tuple[Expr, ...], mask: Expr | None = None, other: Literal | None = None) -> Load:
+    def _union(self, parts: Sequence[Expr], cost: int, loads: int, checks: bool) -> Info:
+        axes = 0
+        for e in parts:
+            i = self.info[id(e)]
+            axes |= i.axes
+            cost += i.cost
+            loads += i.loads
+            checks = checks or i.checks
+        return Info(axes, cost, loads, checks)
+
+    def load(self, view: View, index: tuple[Expr, ...], mask: Expr | None = None, other: Literal | None = None) -> Expr:
         if mask is not None and type(mask) is Literal:
             if not mask.value:
-                return self.literal(other.value, other.dtype)  # type: ignore[union-attr, return-value]
+                assert other is not None
+                return self.literal(other.value, other.dtype)
             mask = None
         if mask is None:
-            form = _direct(view, index) or address(view, index)
+            terms = _terms(view, index)
+            if terms is not None:
+                return self._normal(view.buffer, view.dtype, view.offset, terms)
+            form = address(view, index)
             if form is not None:
                 return self.normal_load(view.buffer, view.dtype, form)
-        key = (Load, view, *[id(i) for i in index], id(mask))
+        key = (Load, view, *map(id, index), id(mask), repr(other))
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = Load(view, index, mask, other if mask is not None else None)
-            infos = [self.info[id(i)] for i in index]
-            affine = all(type(i) is Index or not self.info[id(i)].loads for i in index)
-            if mask is not None:
-                infos.append(self.info[id(mask)])
-            self.info[id(found)] = _union(infos, LOAD_COST if affine else GATHER_COST, 1, False)
+            affine = all([type(i) is Index or not self.info[id(i)].loads for i in index])
+            parts = index if mask is None else (*index, mask)
+            self.info[id(found)] = self._union(parts, LOAD_COST if affine else GATHER_COST, 1, False)
         return found
 
     def normal_load(self, buffer: BufferId, dtype: torch.dtype, form: Affine) -> Load:
         """The load at an affine address of a buffer, its view having one dimension an axis."""
-        terms = sorted(form.terms, key=_by_axis) if len(form.terms) > 1 else form.terms
-        key = (Load, buffer, dtype, form.const, tuple([(a.id, c) for a, c in terms]))
-        found = self.table.get(key)
+        return self._normal(buffer, dtype, form.const, [(a.id, c, a) for a, c in form.terms])
+
+    def _normal(self, buffer: BufferId, dtype: torch.dtype, offset: Size, terms: list[tuple[int, Size, Axis]]) -> Load:
+        if len(terms) > 1:
+            terms.sort(key=_first)
+        key = (buffer, dtype, offset, tuple([t[:2] for t in terms]))
+        found = self.normals.get(key)
         if found is None:
-            view = View(buffer, dtype, tuple([a.size for a, _ in terms]), tuple([c for _, c in terms]), form.const)
-            found = Load(view, tuple([self.index(a) for a, _ in terms]))
-            self.table[key] = found
-            axes = frozenset([a.id for a, _ in terms])
+            view = View(buffer, dtype, tuple([a.size for _, _, a in terms]), tuple([c for _, c, _ in terms]), offset)
+            found = self.normals[key] = Load(view, tuple([self.index(a) for _, _, a in terms]))
+            axes = bits([a for _, _, a in terms])
             self.info[id(found)] = Info(axes, LOAD_COST, 1 if axes else 0, False, True)
         return found
 
     # ---------------------------------------------------------------- from elsewhere
-    def intern(self, e: Expr, memo: dict[int, Expr], rename: dict[int, Expr] | None = None,
-               on_load: Callable[[Load], Expr | None] | None = None) -> Expr:
-        """The pool's equal of an expression made anywhere. `rename` replaces axes by id; `on_load` may replace loads
-        (it is given the pooled load). `memo` is by identity of the given expressions, which the caller keeps alive."""
+    def intern(self, e: Expr, memo: dict[int, Expr], rename: dict[int, Expr]) -> Expr:
+        """The pool's equal of an expression made anywhere, with axes replaced by id. `memo` is by identity of the given
+        expressions, which the caller keeps alive."""
         found = memo.get(id(e))
         if found is not None:
             return found
         t = type(e)
         if t is Call:
-            new = self.call(e.fn, tuple([self.intern(a, memo, rename, on_load) for a in e.args]), e.dtype)
+            new = self.call(e.fn, tuple([self.intern(a, memo, rename) for a in e.args]), e.dtype)
         elif t is Index:
-            new = rename.get(e.axis.id) if rename is not None else None
-            if new is None:
-                new = self.index(e.axis)
+            new = rename[e.axis.id]
         elif t is Load:
-            index = tuple([self.intern(i, memo, rename, on_load) for i in e.index])
-            mask = None if e.mask is None else self.intern(e.mask, memo, rename, on_load)
-            new = self.load(self.aliased(e.view), index, mask, e.other)
-            if on_load is not None and type(new) is Load:
-                replaced = on_load(new)
-                new = new if replaced is None else replaced
+            index = tuple([self.intern(i, memo, rename) for i in e.index])
+            mask = None if e.mask is None else self.intern(e.mask, memo, rename)
+            new = self.load(self.aliased(e.view) if self.alias else e.view, index, mask, e.other)
         elif t is Literal:
             new = self.literal(e.value, e.dtype)
         elif t is SizeOf:
             new = self.size(e.size)
         else:
-            new = e
+            raise TypeError(f"a program's expressions hold no {t.__name__}")
+        memo[id(e)] = new
+        return new
+
+    # ---------------------------------------------------------------- rewriting pooled expressions
+    def renamed(self, e: Expr, rename: dict[int, Expr], on_load: OnLoad | None = None) -> Expr:
+        """e with axes replaced by id, all at once; `on_load` may then replace loads."""
+        mask = 0
+        for k, x in rename.items():
+            if type(x) is not Index or x.axis.id != k:
+                mask |= 1 << k
+        if on_load is None and not self.info[id(e)].axes & mask:
+            return e
+        return self._rewrite(e, {}, rename, mask, on_load)
+
+    def replaced(self, e: Expr, memo: dict[int, Expr], rename: dict[int, Expr] | None = None) -> Expr:
+        """e with the expressions in `memo` (by identity) replaced, the rest with axes replaced by id."""
+        mask = 0
+        for k, x in (rename or {}).items():
+            if type(x) is not Index or x.axis.id != k:
+                mask |= 1 << k
+        if not memo and not self.info[id(e)].axes & mask:
+            return e
+        return self._rewrite(e, memo, rename or {}, mask, None)
+
+    def _rewrite(self, e: Expr, memo: dict[int, Expr], rename: dict[int, Expr], mask: int,
+                 on_load: OnLoad | None) -> Expr:
+        found = memo.get(id(e))
+        if found is not None:
+            return found
+        t = type(e)
+        new: Expr = e
+        if t is Call:
+            args = tuple([self._rewrite(a, memo, rename, mask, on_load) for a in e.args])
+            for a, b in zip(args, e.args):
+                if a is not b:
+                    new = self.call(e.fn, args, e.dtype)
+                    break
+        elif t is Load:
+            info = self.info[id(e)]
+            if not info.normal:
+                index = tuple([self._rewrite(i, memo, rename, mask, on_load) for i in e.index])
+                where = None if e.mask is None else self._rewrite(e.mask, memo, rename, mask, on_load)
+                if where is not e.mask or any([a is not b for a, b in zip(index, e.index)]):
+                    new = self.load(e.view, index, where, e.other)
+            elif info.axes & mask:
+                new = self.load(e.view, tuple([rename.get(i.axis.id, i) for i in e.index]))
+            if on_load is not None and type(new) is Load:
+                other = on_load(new)
+                new = new if other is None else other
+        elif t is Index:
+            new = rename.get(e.axis.id, e)
         memo[id(e)] = new
         return new
 
@@ -163,30 +233,43 @@ class Pool:
         b = self.alias.get(view.buffer)
         return view if b is None else replace(view, buffer=b)
 
-    def cost_along(self, root: Expr, axes: frozenset[int]) -> int:
-        """The cost of the parts of an expression that depend on any of `axes`, shared parts once."""
+    def cost_along(self, root: Expr, axes: int) -> int:
+        """The cost of the parts of an expression that depend on any of `axes` (a mask), shared parts once."""
         seen: set[int] = set()
         stack = [root]
         total = 0
         while stack:
             e = stack.pop()
-            if id(e) in seen or axes.isdisjoint(self.info[id(e)].axes):
+            info = self.info[id(e)]
+            if id(e) in seen or not info.axes & axes:
                 continue
             seen.add(id(e))
             if type(e) is Call:
                 total += SCALAR_COST.get(e.fn, 1)
                 stack.extend(e.args)
             elif type(e) is Load:
-                total += LOAD_COST if self.info[id(e)].normal else GATHER_COST
-                if not self.info[id(e)].normal:
+                total += LOAD_COST if info.normal else GATHER_COST
+                if not info.normal:
                     stack.extend(e.index)
         return total
 
     def loads_of(self, roots: Sequence[Expr]) -> list[Load]:
         """The distinct loads below the roots, those inside indices and masks included."""
+        if len(roots) == 1:
+            return self._loads_below(roots[0])
+        found: dict[int, Load] = {}
+        for r in roots:
+            for e in self._loads_below(r):
+                found[id(e)] = e
+        return list(found.values())
+
+    def _loads_below(self, root: Expr) -> list[Load]:
+        known = self.below.get(id(root))
+        if known is not None:
+            return known
         found: list[Load] = []
         seen: set[int] = set()
-        stack = list(roots)
+        stack = [root]
         while stack:
             e = stack.pop()
             t = type(e)
@@ -194,49 +277,36 @@ class Pool:
                 if id(e) not in seen:
                     seen.add(id(e))
                     stack.extend(e.args)
-            elif t is Load:
-                if id(e) not in seen:
-                    seen.add(id(e))
-                    found.append(e)
-                    if not self.info[id(e)].normal:
-                        stack.extend(e.index)
-                        if e.mask is not None:
-                            stack.append(e.mask)
+            elif t is Load and id(e) not in seen:
+                seen.add(id(e))
+                found.append(e)
+                if not self.info[id(e)].normal:
+                    stack.extend(e.index)
+                    if e.mask is not None:
+                        stack.append(e.mask)
+        self.below[id(root)] = found
         return found
 
 
-def _direct(view: View, index: tuple[Expr, ...]) -> Affine | None:
-    """The address where each index is a loop variable of its own or 0: the common case, without arithmetic."""
-    terms = []
-    seen = set()
+def _terms(view: View, index: tuple[Expr, ...]) -> list[tuple[int, Size, Axis]] | None:
+    """The address where each index is a loop variable of its own or 0 (the common case): (axis id, stride, axis)."""
+    terms: list[tuple[int, Size, Axis]] = []
+    seen = 0
     for i, s in zip(index, view.strides):
         if type(i) is Index:
-            if i.axis.id in seen:
+            a = i.axis
+            if seen >> a.id & 1:
                 return None
-            seen.add(i.axis.id)
-            if s != 0:
-                terms.append((i.axis, s))
+            seen |= 1 << a.id
+            if type(s) is not int or s != 0:
+                terms.append((a.id, s, a))
         elif type(i) is not Literal or i.value != 0:
             return None
-    return Affine(tuple(terms), view.offset)
+    return terms
 
 
-def _by_axis(term: tuple[Axis, Size]) -> int:
-    return term[0].id
-
-
-def _union(infos: list[Info], cost: int, loads: int, checks: bool) -> Info:
-    if len(infos) == 1:
-        i = infos[0]
-        return Info(i.axes, i.cost + cost, i.loads + loads, checks or i.checks, False, i.vars)
-    axes, names = NONE, NONE
-    for i in infos:
-        axes = axes | i.axes if i.axes else axes
-        names = names | i.vars if i.vars else names
-        cost += i.cost
-        loads += i.loads
-        checks = checks or i.checks
-    return Info(axes, cost, loads, checks, False, names)
+def _first(term: tuple[int, Size, Axis]) -> int:
+    return term[0]
 
 
 # ------------------------------------------------------------------ rules that keep every bit of the result

@@ -34,6 +34,7 @@ from ..ir.types import (
 from ..shapes.dim import Dim, Size, product
 from .cost import LOAD_COST, SCALAR_COST, grain
 from .nest import Bucket, Nest, Store
+from .pool import bits
 from .text import kernel_key
 from .work import Work, Works
 
@@ -95,8 +96,9 @@ class Printer:
         rows = [self._axis(a) for a in w.axes if a.id != w.scan_axis.id]
         axis = self._axis(w.scan_axis)
         var = self._new_var(torch.float32 if w.value.dtype in HALF else w.value.dtype)
-        result = pool.call("cast", (pool.var(self.works.new_var(), var.dtype),), w.out.dtype)
-        self.variables.update({v: var for v in pool.info[id(result)].vars})
+        number = self.works.new_var()
+        self.variables[number] = var
+        result = pool.call("cast", (pool.var(number, var.dtype),), w.out.dtype)
         body: list[Stmt] = []
         value = self._ref(pool.call("cast", (w.value,), var.dtype), {})
         work = self._count_work([w.value])
@@ -107,8 +109,10 @@ class Printer:
     def scatter(self, w: Work) -> Emitted:
         """Serial loops in the order of the axes; an axis that is itself an index never collides, and may run in any."""
         plain = [i.axis for i in w.index if type(i) is Index]
-        others = frozenset().union(*[self.pool.info[id(i)].axes for i in w.index if type(i) is not Index])
-        free = [a for a in w.axes if plain.count(a) == 1 and a.id not in others and not self.pool.info[id(w.value)].checks]
+        others = 0
+        for i in w.index:
+            others |= 0 if type(i) is Index else self.pool.info[id(i)].axes
+        free = [a for a in w.axes if plain.count(a) == 1 and not others >> a.id & 1]
         serial = [a for a in w.axes if a not in free]
         body: list[Stmt] = []
         bound: Bound = {}
@@ -144,7 +148,7 @@ class Printer:
         return work + len(stores)
 
     def _bucket(self, body: list[Stmt], b: Bucket) -> Size:
-        own = frozenset([a.id for a in b.axes])
+        own = bits(b.axes)
         for a in b.axes:  # loops of different phases may share an axis of the nest; each gets its own here
             self.axes.pop(a.id, None)
             self.indices.pop(a.id, None)
@@ -189,7 +193,7 @@ class Printer:
             body.append(Write(s.view, tuple([self._ref(i, bound) for i in s.index]), v, s.combine))
 
     # ---------------------------------------------------------------- variables
-    def _hoistable(self, roots: list[Expr], own: frozenset[int]) -> list[Expr]:
+    def _hoistable(self, roots: list[Expr], own: int) -> list[Expr]:
         """The largest parts of the roots that do not depend on the axes `own`."""
         found: list[Expr] = []
         seen: set[int] = set()
@@ -202,7 +206,7 @@ class Printer:
                 continue
             seen.add(id(e))
             facts = info[id(e)]
-            if own.isdisjoint(facts.axes):
+            if not own & facts.axes:
                 found.append(e)
             elif t is Call:
                 stack.extend(reversed(e.args))
