@@ -212,6 +212,26 @@ def test_prefix_loops(combiner: str, dim: int, dtype: torch.dtype) -> None:
         torch.testing.assert_close(out, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 17, 40), (2, 64, 64), (1, 5, 100), (2, 33, 0)])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_transposes_in_tiles(shape: tuple[int, int, int], symbolic: bool) -> None:
+    x = torch.randn(shape)
+    y = torch.randn(shape[0], shape[2], shape[1])
+    out = torch.zeros(shape[0], shape[2], shape[1])
+    b = Builder()
+    n, m = shape[1:]
+    if symbolic:
+        n, m = b.symbol(Dim.of(Sym("n")), n), b.symbol(Dim.of(Sym("m")), m)
+    k, i, j = b.axis(shape[0]), b.axis(m), b.axis(n)
+    xv = b.tensor(x, (shape[0], n, m), (n * m, m, 1))
+    yv, o = (b.tensor(t, (shape[0], m, n), (n * m, n, 1)) for t in (y, out))
+    e = call("add", at(xv, k, j, i), at(yv, k, i, j))
+    extent = shape[0] * shape[2]
+    assert b.run(nest([k, i, j], ["parallel", "parallel", "vector"], [put(o, [k, i, j], e)]),
+                 [s for s in (1, 23, 100) if s < extent]) == 0
+    assert torch.equal(out, x.transpose(1, 2) + y)
+
+
 def test_reads_after_writes_in_one_kernel_see_them() -> None:
     x, y, out = torch.randn(33), torch.zeros(33), torch.zeros(33)
     b = Builder()

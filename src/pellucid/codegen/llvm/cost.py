@@ -100,6 +100,15 @@ def lane_limit(stmts: Iterable[Stmt], axis: Axis) -> int:
     return limit
 
 
+def transposed(stmts: Iterable[Stmt], lanes: Axis, rows: Axis) -> bool:
+    """Some access runs contiguously along `rows`, and not along the vector axis `lanes`."""
+    for view, index in _accesses(tuple(stmts)):
+        along = {e.axis.id: s for s, e in zip(view.strides, index) if isinstance(e, Index)}
+        if along.get(rows.id) == 1 and along.get(lanes.id, 0) not in (0, 1):
+            return True
+    return False
+
+
 def written(stmts: Iterable[Stmt]) -> frozenset[int]:
     """The buffers that statements write."""
     out: set[int] = set()

@@ -131,6 +131,8 @@ def _parallel(f: Function, axes: tuple[Axis, ...], body: tuple[Stmt, ...]) -> No
             statements.vector_range(f, axes[0], begin, end, body, aligned=False)
         else:
             _segments(f, axes, sizes, body, begin, end, writes)
+    elif _is_transposed(axes[-1], body):
+        _segments(f, axes, sizes, body, begin, end, writes)
     else:
         _points(f, axes, sizes, body, begin, end, writes)
     f.line(f"br label %{done}")
@@ -186,8 +188,9 @@ def _points(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[Stm
 
 def _segments(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[Stmt, ...], begin: V, end: V,
               writes: frozenset[int]) -> None:
-    """Rows of the innermost axis, each (but the first and the last) whole, in vector lanes."""
-    first = _coordinates(f, begin, sizes)
+    """Rows of the innermost axis, each (but the first and the last) whole: in vector lanes, or if the body is a
+    transposing vector loop, in tiles of it and that loop."""
+    first = [begin] if len(axes) == 1 else _coordinates(f, begin, sizes)
     f.push(writes)
     head, out = f.fresh("row"), f.fresh("rows")
     before = f.label
@@ -201,7 +204,10 @@ def _segments(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[S
         f.axes[axis.id] = V(name, I64, 1, f.depth)
     lo = V(names[-1], I64, 1, f.depth)
     hi = f.imin(sizes[-1], f.iadd(lo, f.isub(end, at)))
-    statements.vector_range(f, axes[-1], lo, hi, body, aligned=False)
+    if cost.has_loop(body):
+        _tiles(f, axes[-1], body[0], lo, hi, writes)  # type: ignore[arg-type]
+    else:
+        statements.vector_range(f, axes[-1], lo, hi, body, aligned=False)
     nxt = f.here(f"add i64 {at.name}, {f.isub(hi, lo).name}")
     new = _advance(f, names, sizes, hi.name)
     phis.append(f"  {at.name} = phi i64 [{begin.name}, %{before}], [{nxt}, %{f.label}]")
@@ -209,6 +215,49 @@ def _segments(f: Function, axes: tuple[Axis, ...], sizes: list[V], body: tuple[S
         phis.append(f"  {name} = phi i64 [{v.name}, %{before}], [{n}, %{f.label}]")
     f.line(f"br i1 {f.here(f'icmp slt i64 {nxt}, {end.name}')}, label %{head}, label %{out}")
     f.block(out)
+    f.pop()
+
+
+TILE = 16
+"""Rows of a tile: the elements of one cache line."""
+
+
+def _is_transposed(rows: Axis, body: tuple[Stmt, ...]) -> bool:
+    return (len(body) == 1 and isinstance(body[0], For) and body[0].mode == "vector" and not cost.has_loop(body[0].body)
+            and cost.transposed(body[0].body, body[0].axis, rows))
+
+
+def _tiles(f: Function, rows: Axis, loop: For, lo: V, hi: V, writes: frozenset[int]) -> None:
+    """rows = lo..hi by TILE, within that the lanes of `loop`, within that the rows of the tile: so each cache line is
+    used whole while it is near, whichever of the two axes it lies along."""
+
+    def tile(start: V, _: list[str]) -> list[str]:
+        f.forget()
+        stop = f.imin(f.iadd(start, f.const(TILE)), hi)
+        n = f.size(loop.axis.size)
+
+        def column(names: list[str]) -> list[str]:
+            def row(i: V, _: list[str]) -> list[str]:
+                f.axes[rows.id] = i
+                statements.block(f, loop.body)
+                return []
+
+            f.push(writes)
+            statements.counted(f, start, stop, 1, (), row)
+            f.pop()
+            return names
+
+        def columns() -> None:
+            f.push(writes)
+            statements.in_lanes(f, loop.axis, f.const(0), n, statements.pick_lanes(f, loop.body, loop.axis), (), column,
+                                column, aligned=True)
+            f.pop()
+
+        statements.guarded(f, f.const(0), n, columns)
+        return []
+
+    f.push(writes)
+    statements.counted(f, lo, hi, TILE, (), tile)
     f.pop()
 
 
