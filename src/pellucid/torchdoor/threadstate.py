@@ -61,6 +61,14 @@ _CONTEXT = {
     "memory-efficient attention": ("_ZNK2at7Context26userEnabledMemEfficientSDPEv", 0xFF),
 }
 
+AUTOCAST = ("autocast dtype", "autocast cache")
+ATTENTION = ("math attention", "flash attention", "memory-efficient attention")
+"""Names of the probes that matter only under autocast, or only to attention."""
+
+
+def any_autocast() -> bool:
+    return bool(torch._C._is_any_autocast_enabled())
+
 
 @functools.cache
 def probes() -> tuple[Probe, ...]:

@@ -115,28 +115,27 @@ def _emit_bind(b: Base) -> None:
                 f.store(default, slot)
         f.ret(1)
 
-    with m.function("drop_extra", VOID, [("call", PTR), ("regs", PTR)]) as (f, call, regs):
-        for name in (CALL.varargs, CALL.varkw):
-            at = f.load(I64, call, name)
+    # Releases the new objects in the registers of *args and **kwargs (numbers, or -1).
+    with m.function("drop_extra", VOID, [("regs", PTR), ("varargs", I64), ("varkw", I64)]) as (f, regs, varargs, varkw):
+        for at in (varargs, varkw):
             with f.if_(at >= 0, UNLIKELY):
                 obj = f.element(PTR, regs, at)
                 with f.if_(obj != 0):
                     f.call(b.c("Py_DecRef"), obj)
         f.ret()
 
-    # A tuple of the parameters' values, for Python callables of an entry.
-    with m.function("arguments_tuple", PTR, [("call", PTR), ("regs", PTR)], cold=True) as (f, call, regs):
-        n = f.load(I64, call, CALL.params)
+    # A tuple of the n parameters' values, for Python callables of an entry.
+    with m.function("arguments_tuple", PTR, [("n", I64), ("regs", PTR)], cold=True) as (f, n, regs):
         with f.for_(n) as i:
             f.call(b.c("Py_IncRef"), f.element(PTR, regs, i))
         f.ret(results_tuple(f, b, n, regs))
 
 
 def _emit_fits(b: Base) -> None:
-    """entry_fits(call, entry, regs): whether all of the entry's conditions but the plan's hold; -1 with an error
+    """entry_fits(params, entry, regs): whether all of the entry's conditions but the plan's hold; -1 with an error
     set."""
     m = b.m
-    with m.function("entry_fits", I64, [("call", PTR), ("entry", PTR), ("regs", PTR)]) as (f, call, entry, regs):
+    with m.function("entry_fits", I64, [("params", I64), ("entry", PTR), ("regs", PTR)]) as (f, params, entry, regs):
         with f.if_(f.load(I64, entry, ENTRY.stale) != 0, UNLIKELY):
             f.ret(0)
         with f.if_(f.call(b.own("arguments_fit"), f.load(PTR, entry, ENTRY.checks), regs) == 0):
@@ -151,7 +150,7 @@ def _emit_fits(b: Base) -> None:
         python = f.load(PTR, entry, ENTRY.python_check)
         with f.if_(python != 0, UNLIKELY):
             slot = f.slot(PTR)
-            f.store(f.call(b.own("arguments_tuple"), call, regs), slot)
+            f.store(f.call(b.own("arguments_tuple"), params, regs), slot)
             result = f.call(b.c("PyObject_Vectorcall"), python, slot, 1, None)
             f.call(b.c("Py_DecRef"), f.load(PTR, slot))
             with f.if_(result == 0, UNLIKELY):
@@ -213,11 +212,11 @@ def _emit_result(b: Base) -> None:
 
     # finish(outputs tuple, arguments tuple)
     with m.function("call_finish", PTR,
-                    [("call", PTR), ("entry", PTR), ("outputs", PTR), ("count", I64), ("regs", PTR)],
-                    cold=True) as (f, call, entry, outputs, count, regs):
+                    [("params", I64), ("entry", PTR), ("outputs", PTR), ("count", I64), ("regs", PTR)],
+                    cold=True) as (f, params, entry, outputs, count, regs):
         pair = f.slot(PTR, 2)
         outs = results_tuple(f, b, count, outputs)
-        ins = f.call(b.own("arguments_tuple"), call, regs)
+        ins = f.call(b.own("arguments_tuple"), params, regs)
         f.store(outs, pair)
         f.store(ins, pair, 8)
         result = f.call(b.c("PyObject_Vectorcall"), f.load(PTR, entry, ENTRY.finish), pair, 2, None)
@@ -229,9 +228,9 @@ def _emit_result(b: Base) -> None:
 def _emit_entry(b: Base) -> None:
     m = b.m
     # The entry's plan and result. *done = 0 where it does not fit after all, or a step failed before any commit.
-    with m.function("run_entry", PTR, [("call", PTR), ("entry", PTR), ("regs", PTR), ("inputs", PTR), ("outputs", PTR),
+    with m.function("run_entry", PTR, [("params", I64), ("entry", PTR), ("regs", PTR), ("inputs", PTR), ("outputs", PTR),
                                        ("work", PTR), ("frame", PTR), ("done", PTR)]) as (
-            f, call, entry, regs, inputs, outputs, work, frame, done):
+            f, params, entry, regs, inputs, outputs, work, frame, done):
         f.store(1, done)
         plan = f.load(PTR, entry, ENTRY.plan)
         count = f.variable(I64, 0)
@@ -266,7 +265,7 @@ def _emit_entry(b: Base) -> None:
                 f.call(b.c("Py_DecRef"), f.element(PTR, outputs, i))
             f.ret(none)
         with f.if_(kind == RESULT_FINISH):
-            f.ret(f.call(b.own("call_finish"), call, entry, outputs, count.get(), regs))
+            f.ret(f.call(b.own("call_finish"), params, entry, outputs, count.get(), regs))
         result = f.call(b.own("build"), entry, outputs, regs, values.get(), work)
         with f.for_(count.get()) as i:
             f.call(b.c("Py_DecRef"), f.element(PTR, outputs, i))
@@ -288,6 +287,8 @@ def _emit_builtin(b: Base) -> None:
             owner = f.load(PTR, snapshot, SNAPSHOT.owner)
             f.call(b.c("Py_IncRef"), owner)
             result = f.variable(PTR, None)
+            # Read now: the signature may be changed while the call runs.
+            params, varargs, varkw = (f.load(I64, call, k) for k in (CALL.params, CALL.varargs, CALL.varkw))
             bound = f.call(b.own("bind_arguments"), call, args, n, kwnames, regs)
             with f.if_(bound != 0, LIKELY):
                 inputs = f.index(regs, f.load(I64, snapshot, SNAPSHOT.registers))
@@ -298,15 +299,15 @@ def _emit_builtin(b: Base) -> None:
                 pointers = f.load(PTR, snapshot, SNAPSHOT.entry_pointers)
                 with f.for_loop(entries) as (i, loop):
                     entry = f.element(PTR, pointers, i)
-                    fits = f.call(b.own("entry_fits"), call, entry, regs)
+                    fits = f.call(b.own("entry_fits"), params, entry, regs)
                     with f.if_(fits != 0, LIKELY):
                         with f.if_(fits < 0, UNLIKELY):
                             f.store(1, done)
                             loop.break_()
-                        result.set(f.call(b.own("run_entry"), call, entry, regs, inputs, outputs, work, frame, done))
+                        result.set(f.call(b.own("run_entry"), params, entry, regs, inputs, outputs, work, frame, done))
                         with f.if_(f.load(I64, done) != 0, LIKELY):
                             loop.break_()
-            f.call(b.own("drop_extra"), call, regs)
+            f.call(b.own("drop_extra"), regs, varargs, varkw)
             f.call(b.c("Py_DecRef"), owner)
             with f.if_(f.load(I64, done) != 0, LIKELY):
                 f.store(f.load(I64, call, CALL.fast_calls) + 1, call, CALL.fast_calls)

@@ -52,7 +52,12 @@ def python_step(t: "TableBuilder", extern: Extern, params: dict[str, Any]) -> li
 
     def call(ins: tuple[torch.Tensor, ...], outs: tuple[torch.Tensor, ...]) -> None:
         with torch.no_grad():
-            fn(list(ins), list(outs), params)
+            if torch.is_autocast_enabled("cpu"):
+                # The graph has autocast's casts in it already.
+                with torch.autocast("cpu", enabled=False):
+                    fn(list(ins), list(outs), params)
+            else:
+                fn(list(ins), list(outs), params)
 
     t.held.append(call)
     t.python_steps += 1

@@ -24,6 +24,7 @@ from ...guards.types import Guard, Source, TensorGuard
 from ...torchdoor import threadstate
 from ...torchdoor.layout import dtype_code
 from ...torchdoor.symbols import Unavailable
+from ...torchdoor.threadstate import any_autocast
 from . import records as R
 from . import state as S
 from .call import REQUIRED, EntryTable, Signature
@@ -560,9 +561,14 @@ _STATE_RULES: dict[str, Callable[[Translator, Guard], None]] = {
 
 # ------------------------------------------------------------------ guards without a source
 def _global(t: Translator, g: Guard) -> None:
-    """The thread's state is what it is now (the caller has checked that the guard holds now)."""
-    if not t.table.probes:
-        t.table.probes = [(p, p.read()) for p in threadstate.probes()]
+    """The thread's state is what it is now (the caller has checked that the guard holds now). Left out is what cannot
+    matter to this entry: autocast's dtype where it is off, the choice of attention kernels where there is none."""
+    if t.table.probes:
+        return
+    unused = () if any_autocast() else threadstate.AUTOCAST
+    if not any(n.op == "scaled_dot_product_attention" for n in t.graph.nodes):
+        unused += threadstate.ATTENTION
+    t.table.probes = [(p, p.read()) for p in threadstate.probes() if p.name not in unused]
 
 
 def _overlap(t: Translator, g: Guard) -> None:
