@@ -64,7 +64,7 @@ def _scan(code: types.CodeType, regions: list[tuple[int, int, int, int, bool]], 
                 below[target] = kept
                 known.setdefault(target, (kept + lasti + 1, d.open))
         kind, op, detail, net, size = table[raw[i]]
-        arg = raw[i + 1]
+        arg: Any = raw[i + 1]
         if ext:
             arg |= ext
             ext = 0

@@ -12,8 +12,7 @@ from .rules import (
     call,
     end_send,
     format_value,
-    intrinsic_1,
-    intrinsic_2,
+    intrinsics,
     kw_names,
     load_attr,
     load_super_attr,
@@ -62,8 +61,8 @@ RULES: dict[str, Rule] = {
     "KW_NAMES": special(kw_names), "CALL": special(call), "PUSH_NULL": special(push_null_below),
     "COMPARE_OP": convert("COMPARE", compare), "FORMAT_VALUE": special(format_value),
     "MAKE_FUNCTION": plain("MAKE_FUNCTION"),
-    "CALL_INTRINSIC_1": special(intrinsic_1(dis._intrinsic_1_descs)),  # type: ignore[attr-defined]
-    "CALL_INTRINSIC_2": special(intrinsic_2(dis._intrinsic_2_descs)),  # type: ignore[attr-defined]
+    "CALL_INTRINSIC_1": intrinsics(dis._intrinsic_1_descs),  # type: ignore[attr-defined]
+    "CALL_INTRINSIC_2": intrinsics(dis._intrinsic_2_descs),  # type: ignore[attr-defined]
     # an exhausted FOR_ITER pops its iterator and passes over the END_FOR that it jumps to
     "FOR_ITER": jump("FOR_ITER", skip=2),
 }

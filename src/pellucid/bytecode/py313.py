@@ -6,7 +6,7 @@ import dis
 
 from .py312 import MODERN
 from .reader import Reader, Rule, convert, drop, jump, plain, special, unsupported
-from .rules import COMPARE, call, intrinsic_1, intrinsic_2
+from .rules import COMPARE, call, intrinsics
 
 PSEUDO = frozenset({
     "JUMP", "JUMP_NO_INTERRUPT", "LOAD_CLOSURE", "LOAD_METHOD", "LOAD_SUPER_METHOD", "LOAD_ZERO_SUPER_ATTR",
@@ -83,8 +83,8 @@ RULES: dict[str, Rule] = {
     "STORE_FAST_STORE_FAST": special(_store_store),
     "CONVERT_VALUE": plain("CONVERT_VALUE"), "FORMAT_SIMPLE": special(_format_simple),
     "FORMAT_WITH_SPEC": special(_format_with_spec),
-    "CALL_INTRINSIC_1": special(intrinsic_1(dis._intrinsic_1_descs)),  # type: ignore[attr-defined]
-    "CALL_INTRINSIC_2": special(intrinsic_2(dis._intrinsic_2_descs)),  # type: ignore[attr-defined]
+    "CALL_INTRINSIC_1": intrinsics(dis._intrinsic_1_descs),  # type: ignore[attr-defined]
+    "CALL_INTRINSIC_2": intrinsics(dis._intrinsic_2_descs),  # type: ignore[attr-defined]
     # an exhausted FOR_ITER pops its iterator and passes over END_FOR and POP_TOP
     "FOR_ITER": jump("FOR_ITER", skip=4), "END_FOR": special(_end_for),
     "ENTER_EXECUTOR": unsupported("ENTER_EXECUTOR", "CPython's own just-in-time code"),

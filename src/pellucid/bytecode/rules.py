@@ -120,55 +120,42 @@ def end_send(d: Reader, arg: int) -> None:
     d.emit("POP_TOP")
 
 
-INTRINSIC_1 = {
-    "INTRINSIC_PRINT": "PRINT",
-    "INTRINSIC_TYPEVAR": "TYPEVAR",
-    "INTRINSIC_PARAMSPEC": "PARAMSPEC",
-    "INTRINSIC_TYPEVARTUPLE": "TYPEVARTUPLE",
-    "INTRINSIC_SUBSCRIPT_GENERIC": "SUBSCRIPT_GENERIC",
-    "INTRINSIC_TYPEALIAS": "TYPEALIAS",
-}
-INTRINSIC_1_OPS = {
+INTRINSICS = {
+    "INTRINSIC_PRINT": ("INTRINSIC", ("PRINT", 1)),
+    "INTRINSIC_TYPEALIAS": ("INTRINSIC", ("TYPEALIAS", 1)),
     "INTRINSIC_IMPORT_STAR": ("IMPORT_STAR", None),
     "INTRINSIC_STOPITERATION_ERROR": ("STOPITERATION_ERROR", None),
     "INTRINSIC_UNARY_POSITIVE": ("UNARY", operator.pos),
     "INTRINSIC_LIST_TO_TUPLE": ("LIST_TO_TUPLE", None),
+    "INTRINSIC_PREP_RERAISE_STAR": ("PREP_RERAISE_STAR", None),
 }
-INTRINSIC_2 = {
-    "INTRINSIC_TYPEVAR_WITH_BOUND": "TYPEVAR_WITH_BOUND",
-    "INTRINSIC_TYPEVAR_WITH_CONSTRAINTS": "TYPEVAR_WITH_CONSTRAINTS",
-    "INTRINSIC_SET_FUNCTION_TYPE_PARAMS": "SET_FUNCTION_TYPE_PARAMS",
-    "INTRINSIC_SET_TYPEPARAM_DEFAULT": "SET_TYPEPARAM_DEFAULT",
+UNSUPPORTED_INTRINSICS = {
+    "INTRINSIC_ASYNC_GEN_WRAP": ASYNC,
+    **dict.fromkeys(("INTRINSIC_TYPEVAR", "INTRINSIC_PARAMSPEC", "INTRINSIC_TYPEVARTUPLE",
+                     "INTRINSIC_SUBSCRIPT_GENERIC", "INTRINSIC_TYPEVAR_WITH_BOUND",
+                     "INTRINSIC_TYPEVAR_WITH_CONSTRAINTS",
+                     "INTRINSIC_SET_FUNCTION_TYPE_PARAMS", "INTRINSIC_SET_TYPEPARAM_DEFAULT"),
+                    "the hidden function that makes type parameters is run by Python itself"),
+    "INTRINSIC_1_INVALID": "not an instruction", "INTRINSIC_2_INVALID": "not an instruction",
 }
 
 
-def intrinsic_1(descriptions: list[str]) -> Any:
-    """Rule for CALL_INTRINSIC_1; `descriptions` is the version's list of names."""
+def intrinsics(descriptions: list[str]) -> Rule:
+    """Rule for CALL_INTRINSIC_1 or _2; `descriptions` is the version's list of names. ImportError for unknown ones."""
+    unlisted = set(descriptions) - INTRINSICS.keys() - UNSUPPORTED_INTRINSICS.keys()
+    if unlisted:
+        names = ", ".join(sorted(unlisted))
+        raise ImportError(f"this Python has intrinsics that pellucid's table does not list: {names}")
 
     def rule(d: Reader, arg: int) -> None:
         what = descriptions[arg]
-        if what in INTRINSIC_1_OPS:
-            d.emit(*INTRINSIC_1_OPS[what])
-        elif what in INTRINSIC_1:
-            d.emit("INTRINSIC", (INTRINSIC_1[what], 1))
+        if what in INTRINSICS:
+            d.emit(*INTRINSICS[what])
         else:
-            d.unsupported.append((len(d.ops), what, ASYNC))
-            d.emit("UNSUPPORTED", (what, ASYNC))
+            d.unsupported.append((len(d.ops), what, UNSUPPORTED_INTRINSICS[what]))
+            d.emit("UNSUPPORTED", (what, UNSUPPORTED_INTRINSICS[what]))
 
-    return rule
-
-
-def intrinsic_2(descriptions: list[str]) -> Any:
-    """Rule for CALL_INTRINSIC_2."""
-
-    def rule(d: Reader, arg: int) -> None:
-        what = descriptions[arg]
-        if what == "INTRINSIC_PREP_RERAISE_STAR":
-            d.emit("PREP_RERAISE_STAR")
-        else:
-            d.emit("INTRINSIC", (INTRINSIC_2[what], 2))
-
-    return rule
+    return special(rule)
 
 
 COMMON: dict[str, Rule] = {

@@ -78,7 +78,7 @@ def _evaluate(fn: Any, mode: str) -> Any:
             space, names = f.globals, slots_as_dict(f) if names is None else names
         if isinstance(source, str | bytes | bytearray):
             if mode == "eval":
-                source = source.lstrip(" \t" if isinstance(source, str) else b" \t")
+                source = source.lstrip(" \t") if isinstance(source, str) else source.lstrip(b" \t")
             source = compile(source, "<string>", mode, f.code.flags & FUTURES, True)
         return fn(source, space, *(() if names is None else (names,)), **keywords)
 

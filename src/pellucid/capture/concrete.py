@@ -32,7 +32,7 @@ class Concrete:
         """An error that came out of a native call made under the handled exception: CPython has set its context."""
 
     # ---------------------------------------------------------------- constants, variables
-    def const(self, f: Frame, value: Any) -> Any:
+    def const(self, f: Frame | None, value: Any) -> Any:
         return value
 
     def closure(self, f: Frame) -> Sequence[Any]:
@@ -245,7 +245,7 @@ class Concrete:
             if t is types.FunctionType:
                 if self.enter and fn.__globals__ is not GLOBALS and not fn.__code__.co_flags & NATIVE_FLAGS:
                     code = decode(fn.__code__)
-                    if not code.unsupported and not code.name.startswith("<generic parameters"):
+                    if not code.unsupported:
                         return self.frame(f, fn, code, args, keywords)
                 break
             if t is types.MethodType:
@@ -412,7 +412,7 @@ class Concrete:
             f.namespace["__annotations__"] = {}
 
     def intrinsic(self, f: Frame, name: str, args: list[Any]) -> Any:
-        return native.intrinsic(name, args)
+        return native.intrinsic(name, args, f.globals)
 
 
 def _name_error(name: str) -> NameError:

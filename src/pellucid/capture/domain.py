@@ -30,7 +30,7 @@ class Domain(Protocol):
     """One method an operation. Values are opaque to the executor."""
 
     # ---------------------------------------------------------------- constants, variables
-    def const(self, f: Frame, value: Any) -> Value:
+    def const(self, f: Frame | None, value: Any) -> Value:
         """A constant of the code (also code objects, AssertionError, None ...)."""
 
     def closure(self, f: Frame) -> Sequence[Value]:
@@ -101,14 +101,14 @@ class Domain(Protocol):
     def delitem(self, f: Frame, container: Value, index: Value) -> Frame | None: ...
 
     # ---------------------------------------------------------------- containers, strings
-    def build_tuple(self, f: Frame, items: list[Value]) -> Value: ...
+    def build_tuple(self, f: Frame | None, items: list[Value]) -> Value: ...
 
     def build_list(self, f: Frame, items: list[Value]) -> Value:
         """The domain may keep the list `items`."""
 
     def build_set(self, f: Frame, items: list[Value]) -> Value: ...
 
-    def build_map(self, f: Frame, keys: list[Value], values: list[Value]) -> Value: ...
+    def build_map(self, f: Frame | None, keys: list[Value], values: list[Value]) -> Value: ...
 
     def build_const_key_map(self, f: Frame, keys: Value, values: list[Value]) -> Value: ...
 
@@ -254,4 +254,4 @@ class Domain(Protocol):
     def setup_annotations(self, f: Frame) -> None: ...
 
     def intrinsic(self, f: Frame, name: str, args: list[Value]) -> Value:
-        """Rare helpers by name: PRINT, TYPEVAR, TYPEALIAS, SET_FUNCTION_TYPE_PARAMS ..."""
+        """Rare helpers by name: PRINT (value), TYPEALIAS (tuple of name, parameters or None, computing function)."""

@@ -144,9 +144,10 @@ class Machine:
         Raises what `domain.uncaught` gives for an exception that leaves the lowest frame.
         """
         ticks, dom, traced = self._ticks, self.domain, False
+        error: BaseException | None
         while True:
             if raising is not None:
-                exc, raising = raising, None
+                exc, raising, error = raising, None, None
                 try:
                     f = self.unwind(f, exc, traced)
                 except _Uncaught as e:
@@ -156,10 +157,11 @@ class Machine:
                     return Stopped(f, stop)
                 except Elsewhere as e:
                     f, error = e.frame, e.error
-                    traced = type(error) is Escaped
-                    raising = error.value if traced else dom.caught(f, error)
-                    continue
                 exc = None
+                if error is not None:
+                    traced = isinstance(error, Escaped)
+                    raising = error.value if isinstance(error, Escaped) else dom.caught(f, error)
+                    continue
             try:
                 for _ in ticks:
                     index = f.index
@@ -180,9 +182,9 @@ class Machine:
             except BaseException as e:
                 error = e
             # outside of the except blocks, so that CPython adds no context of its own
-            traced = type(error) is Escaped
-            raising = error.value if traced else dom.caught(f, error)
-            error = None  # type: ignore[assignment]
+            traced = isinstance(error, Escaped)
+            raising = error.value if isinstance(error, Escaped) else dom.caught(f, error)
+            error = None
         raise dom.uncaught(leaving)
 
     def step(self, f: Frame, raising: Value = None) -> Frame | Outcome:
@@ -244,7 +246,7 @@ def _elsewhere(frame: Frame, error: BaseException) -> BaseException:
 
 # ------------------------------------------------------------------ leaving frames
 def raise_in(frame: Frame, value: Value) -> NoReturn:
-    """To be called by a domain: the exception `value` is raised in `frame`, which is on top of the stack from now on."""
+    """For a domain: the exception `value` is raised in `frame`, which is on top of the stack from now on."""
     raise Elsewhere(frame, Escaped(value))
 
 

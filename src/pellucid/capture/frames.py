@@ -115,7 +115,7 @@ class FrozenFrame(NamedTuple):
     function: Any
     globals: Any
     builtins: Any
-    index: int
+    index: int  # type: ignore[assignment]
     locals: tuple[Any, ...]
     stack: tuple[Any, ...]
     handled: Any

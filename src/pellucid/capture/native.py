@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import types
 import typing
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -280,19 +279,13 @@ def match_keys(subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(values)
 
 
-def intrinsic(name: str, args: list[Any]) -> Any:
-    """Helpers of type parameters. Bounds and values are evaluated now, where CPython would wait until they are read."""
+def intrinsic(name: str, args: list[Any], globals: dict[str, Any]) -> Any:
+    """Rare helpers: PRINT (what the interactive prompt shows), TYPEALIAS (`type X = ...`)."""
     if name == "PRINT":
         return sys.displayhook(args[0])
-    if name == "TYPEALIAS":
-        alias_name, parameters, compute = args[0]
-        return typing.TypeAliasType(alias_name, compute(), type_params=parameters or ())  # type: ignore[attr-defined]
-    if name == "SUBSCRIPT_GENERIC":
-        return typing.Generic[args[0]]  # type: ignore[index]
-    if name == "SET_FUNCTION_TYPE_PARAMS":
-        function: types.FunctionType = args[0]
-        function.__type_params__ = args[1]  # type: ignore[attr-defined]
-        return function
-    if name == "TYPEVAR":
-        return typing.TypeVar(args[0], infer_variance=True)  # type: ignore[call-overload, misc]
-    raise NotImplementedError(f"the helper {name} of generic functions is run by Python itself; call this natively")
+    alias, parameters, compute = args[0]
+    if parameters:
+        return typing.TypeAliasType(alias, compute(), type_params=parameters)  # type: ignore[attr-defined]
+    space: dict[str, Any] = {"__name__": globals.get("__name__")}
+    exec(f"def make(compute):\n    type {alias} = compute()\n    return {alias}\n", space)
+    return space["make"](compute)       # type: ignore[misc]  # evaluated when it is first looked at

@@ -129,7 +129,7 @@ def LIST_TO_TUPLE(m: Machine, f: Frame, arg: Any) -> None:
 
 def UNPACK_SEQUENCE(m: Machine, f: Frame, n: int) -> Frame | None:
     items = m.domain.unpack(f, f.stack[-1], n)
-    if type(items) is Frame:
+    if isinstance(items, Frame):
         return link(f, 1, items, AGAIN)
     f.stack[-1:] = items[::-1]
     return None
@@ -137,7 +137,7 @@ def UNPACK_SEQUENCE(m: Machine, f: Frame, n: int) -> Frame | None:
 
 def UNPACK_EX(m: Machine, f: Frame, arg: tuple[int, int]) -> Frame | None:
     items = m.domain.unpack_ex(f, f.stack[-1], *arg)
-    if type(items) is Frame:
+    if isinstance(items, Frame):
         return link(f, 1, items, AGAIN)
     f.stack[-1:] = items[::-1]
     return None
