@@ -14,6 +14,7 @@ from .values.function import FunctionVal, MethodVal
 from .values.instance import InstanceVal
 from .values.klass import ClassVal
 from .values.mapping import DictVal
+from .values.opaque import OpaqueVal
 from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal
 from .values.sets import SetVal
 from .values.size import SizeVal, size_binary, size_unary
@@ -62,6 +63,8 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             return Const(op(a.value, b.value))
         except Exception as e:
             raise cx.reraise(e) from None
+    if (ta is OpaqueVal or tb is OpaqueVal) and not (isinstance(a, InstanceVal) or isinstance(b, InstanceVal)):
+        raise _native(cx, op, a, b)
     if ta is TensorVal or tb is TensorVal:
         if ta is not TensorVal and op in INPLACE:
             if ta is ListVal and op is operator.iadd:
@@ -107,6 +110,12 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
     if ta is Const and type(a.constant(cx)) is str and op is operator.mod:
         return Invoke(_polyfills.polyfill(cx, "percent_format"), [a, b])
     raise _no_operator(cx, op, a, b)
+
+
+def _native(cx: Capture, op: Any, a: Value, b: Value) -> Broken:
+    """An operator that an object in C defines (or a number that changes from call to call) is applied natively."""
+    name = a.pytype(cx).__name__ if type(a) is OpaqueVal else b.pytype(cx).__name__
+    return Broken("PB111", f"operator {SYMBOLS.get(op, op.__name__)} on a {name}", cx.fixed(op), [a, b])
 
 
 def _no_operator(cx: Capture, op: Any, a: Value, b: Value) -> Any:
@@ -296,6 +305,8 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         except Exception as e:
             raise cx.reraise(e) from None
         return TRUE if r is True else FALSE if r is False else cx.literal(r)
+    if any(type(v) is OpaqueVal and type(v.obj).__eq__ is not object.__eq__ for v in (a, b)):
+        raise _native(cx, op, a, b)
     equality = op is operator.eq or op is operator.ne
     if ta is TensorVal or tb is TensorVal:
         if equality and not _number_like(b if ta is TensorVal else a):

@@ -112,8 +112,12 @@ class Capture:
         """The value that stands for `obj`, which was found at `source`."""
         t = type(obj)
         if t in _IMMEDIATE:
-            if t is int and self.options.dynamic is not never and obj >= 0 and self.options.dynamic(source, None):
-                return self.symbolic_int(obj, source)
+            if (t is int or t is float) and self.options.dynamic is not never and self.options.dynamic(source, None):
+                if t is int and obj >= 0:
+                    return self.symbolic_int(obj, source)
+                from .values.opaque import OpaqueVal
+
+                return OpaqueVal(self, obj, source)      # a number that changes: arithmetic on it is done natively
             return Const(obj, source)
         w = self.wrappers.get(t)
         if w is None:
