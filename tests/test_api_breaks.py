@@ -108,6 +108,30 @@ def test_a_while_loop_over_a_tensor():
     assert sum(len(t.entries) for t in c.all_tables()) <= 8
 
 
+def test_what_varies_before_a_break_varies_after_it():
+    def fn(x):
+        y = x * 2
+        print("between")
+        return y + 1
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options=STRICT)
+    for n in (2, 3, 4, 5):
+        assert equal(output_of(fn, torch.ones(n)), output_of(fast, torch.ones(n)))
+    root, after = pellucid.compiled_of(fast).all_tables()
+    assert (len(root.entries), len(after.entries)) == (2, 2)
+
+
+def test_a_number_that_is_summed_up_in_python():
+    def fn(x, n):
+        total = 0.0
+        for _ in range(n):
+            x = x * 1.5
+            total += x.sum().item()
+        return total, x
+    c = same(fn, lambda: (torch.full((3,), 0.001), 20), lambda: (torch.full((3,), 0.001), 30))
+    assert sum(len(t.entries) for t in c.all_tables()) <= 16
+    assert pellucid.counters()["limit_reached_count"] == 0
+
+
 # ---------------------------------------------------------------- exceptions
 table = [3, 1, 4, 1, 5]
 

@@ -110,6 +110,20 @@ def test_integers_become_symbolic_when_they_change():
     assert pellucid.counters()["compile_count"] == 5
 
 
+def test_floats_that_change():
+    for whole in (False, True):
+        fast = compiled(lambda x, f: (x * f, f + 1), fullgraph=whole)
+        x = torch.ones(2)
+        compiles = []
+        for f in (0.5, 1.5, 2.5, 3.5, 4.5, 0.5, -0.0, 5.5):
+            want = (x * f, f + 1)
+            got = fast(x, f)
+            assert torch.equal(got[0], want[0]) and got[1] == want[1]
+            compiles.append(sum(len(t.entries) for t in pellucid.compiled_of(fast).all_tables()))
+        if not whole:
+            assert len(set(compiles[3:])) == 1, "from the fourth value on nothing is compiled"
+
+
 def test_an_integer_that_nobody_needs_is_no_guard():
     class Counter:
         calls = 0
@@ -299,6 +313,19 @@ def test_autocast_has_entries_of_its_own():
         got = fast(a, a)
         assert got.dtype is want.dtype is torch.bfloat16
     assert fast(a, a).dtype is torch.float32
+
+
+def test_autocast_inside():
+    def fn(a, b):
+        with torch.autocast("cpu", torch.bfloat16):
+            c = a @ b
+        return c, a @ b
+    fast, a = compiled(fn), torch.randn(4, 4)
+    for _ in range(3):
+        want, got = fn(a, a), fast(a, a)
+        assert [x.dtype for x in got] == [x.dtype for x in want]
+        torch.testing.assert_close(got, want)
+        assert not torch.is_autocast_enabled("cpu")
 
 
 def test_counters_and_reset():

@@ -23,7 +23,8 @@ def _works() -> bool:
     cls: Any = type("Probe", (base,), {"b": 1})
     tag = ctypes.c_uint.from_address(id(cls) + _OFFSET)
     seen = []
-    for change in (lambda: None, lambda: setattr(cls, "b", 2), lambda: setattr(base, "a", 2), lambda: delattr(cls, "b")):
+    changes = (lambda: None, lambda: setattr(cls, "b", 2), lambda: setattr(base, "a", 2), lambda: delattr(cls, "b"))
+    for change in changes:
         change()
         after = tag.value
         _ = cls.a

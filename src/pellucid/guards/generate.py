@@ -117,7 +117,8 @@ def _sequence(text: str, expected: tuple[int | None, ...]) -> list[str]:
     """Conditions for a tuple of ints of which some may be free."""
     if None not in expected:
         return [f"{text} == {tuple(expected)}"]
-    return [f"len(t := {text}) == {len(expected)}", *(f"t[{i}] == {d}" for i, d in enumerate(expected) if d is not None)]
+    fixed = [f"t[{i}] == {d}" for i, d in enumerate(expected) if d is not None]
+    return [f"len(t := {text}) == {len(expected)}", *fixed]
 
 
 def _equal(c: CheckText, g: Guard) -> None:
@@ -132,7 +133,8 @@ def _equal(c: CheckText, g: Guard) -> None:
 
 def _is(c: CheckText, g: Guard) -> None:
     e = g.expected
-    c.require(f"{c.load(g.source)} is {e if e is None or e is True or e is False else c.scope.hold(e)}")  # type: ignore[arg-type]
+    text = str(e) if e is None or e is True or e is False else c.scope.hold(e)
+    c.require(f"{c.load(g.source)} is {text}")  # type: ignore[arg-type]
 
 
 def _int(c: CheckText, g: Guard) -> None:

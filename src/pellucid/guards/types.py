@@ -83,7 +83,7 @@ class Guard:
     absent      name: the instance dictionary of v has no such entry; missing_key: the dict v has no such key
     has         name: the instance dictionary of v has such an entry
     code        a code object: v.__code__ is it
-    version     process-local class version: an object with unchanged() -> bool, for the attributes read through v's class
+    version     process-local: an object with unchanged() -> bool, for the attributes read through a class
     size        shapes.env.SizeGuard over symbols (source None)
     overlap     tuple of input numbers whose memory must not overlap (source None)
     global      GlobalKey (source None)

@@ -64,7 +64,7 @@ class Compiled:
         self.compiling = False
         self.entries = itertools.count()
         self.tables = itertools.count()
-        self.dynamics = Dynamics(False if static_only(options) else options.dynamic)
+        self.dynamics = Dynamics(False if static_only(options) else options.dynamic, options.fullgraph)
         self.on_publish: list[Callable[[Compiled, Table, Entry], None]] = []
         """Called after an entry was published (the native fast path hangs here)."""
         self.fast: Any = None
@@ -145,18 +145,22 @@ class Compiled:
                 self.roots = {**self.roots, words: table}
             return table
 
-    def continuation(self, point: Resume, words: tuple[Any, ...] | None) -> Table:
-        """The table of a resume point; made when it is first asked for. Called under the lock."""
+    def continuation(self, point: Resume, words: tuple[Any, ...] | None, before: Table | None = None,
+                     segment: Segment | None = None) -> Table:
+        """The table of a resume point; made when it is first asked for. Called under the lock. What is known to vary in
+        the `segment` (of table `before`) that leads there varies there too."""
         key = (words, *point.key)
         table = self.continuations.get(key)
         if table is None:
             params = tuple(f"slot {i}" for i in range(len(point.slots)))
-            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode), point)
+            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode, self.options.fullgraph), point)
             if len(self.continuations) >= MOST_CONTINUATIONS:
                 table.blocked = f"the function has more than {MOST_CONTINUATIONS} places to go on after a break"
                 if len(self.continuations) == MOST_CONTINUATIONS:
                     record.emit("storm", callable_id=self.id, message=f"{self.target.name}: {table.blocked}")
             self.continuations[key] = table
+            if before is not None and segment is not None:
+                table.dynamics.inherit(before.dynamics, point.slots, segment.graph)
         return table
 
     def all_tables(self) -> list[Table]:
@@ -187,6 +191,10 @@ class Compiled:
         """The entry for a call that no entry fits, newly compiled; or why the call goes on in plain Python."""
         if table.blocked is not None:
             return table.blocked
+        if table.words is None:
+            why = globalkey.unusual(_words())
+            if why is not None:
+                return why
         if not self.lock.acquire(blocking=table.resume is not None):
             return "another thread is compiling this function"
         try:
@@ -286,7 +294,7 @@ class Compiled:
         recheck = not isinstance(segment.exit, Return) and may_change_state(segment)
         label = f"{self.target.name} #{number}" + (f" after break {table.number}" if table.resume else "")
         made = segment_function(segment, table.params, runner.run,
-                                lambda point: self.continuation(point, None if recheck else words),
+                                lambda point: self.continuation(point, None if recheck else words, table, segment),
                                 f"segment {label}", recheck)
         guards = conditions(segment.guards, segment.graph)
         checked = guards

@@ -1,4 +1,4 @@
-"""Where the native call path is hung in: from the first entry with a native plan on, a class's `__call__` is a built-in."""
+"""Where the native call path is hung in: from the first native plan on, a class's `__call__` is a built-in."""
 
 from __future__ import annotations
 

@@ -185,7 +185,8 @@ def places_of(stack: UserStack, frames: Sequence[FrameState]) -> list[int]:
 
 
 def _trim(outer: int) -> Callable[[BaseException], BaseException]:
-    """Drop from a caught exception's traceback the generated frame and the `outer` stubs of frames above the handler's."""
+    """Drop from a caught exception's traceback the generated frame, and the stubs of the `outer` frames above the
+    handler's."""
     def trim(error: BaseException) -> BaseException:
         tb = error.__traceback__
         for _ in range(1 + outer):

@@ -1,4 +1,4 @@
-"""torch.compile's own native tensor check, for one tensor: class, dispatch keys, dtype, device, sizes and strides at once.
+"""torch.compile's own native check of one tensor: class, dispatch keys, dtype, device, sizes and strides at once.
 
 It costs a fifth of the same comparisons in Python. `native_check` gives None where the running torch has no such class
 or where it does not behave as expected; callers then compare in Python.
