@@ -30,7 +30,8 @@ def new_capture(options: CaptureOptions | None) -> tuple[Capture, Symbolic, Mach
     domain = Symbolic(cx)
     cx.global_key = globalkey.current()
     cx.entry_grad = cx.grad
-    return cx, domain, Machine(domain, options.budget)
+    machine = domain.running = Machine(domain, options.budget)
+    return cx, domain, machine
 
 
 def capture_call(fn: Any, bound: Mapping[str, Any], options: CaptureOptions | None = None) -> Segment:
@@ -183,6 +184,12 @@ def capture_frames(frames: Sequence[FrameState], slots: Sequence[Any], outcome: 
         f.stack = [rebuilt.value(r) for r in state.stack]
         f.handled = None if state.handled is None else rebuilt.value(state.handled)
         f.then = _then(rebuilt, state)
+        if state.generator is not None:
+            g = rebuilt.value(state.generator)
+            cx.wrote(g)
+            f.generator = g.generator
+            g.generator.frame = f
+            g.generator.state = "running"
         f.back = below
         f.depth = 0 if below is None else below.depth + 1
     assert f is not None, "frames: a continuation has at least one"

@@ -391,6 +391,12 @@ def _again(m: Machine, f: Frame, value: Value, detail: Any, rest: Then | None) -
     return f
 
 
+def _again_under(m: Machine, f: Frame, value: Value, detail: Any, rest: Then | None) -> Frame:
+    f.stack += value, detail
+    f.index -= 1
+    return f
+
+
 def _instance(m: Machine, f: Frame, value: Value, detail: Any, rest: Then | None) -> Frame:
     if not m.domain.is_none(f, value):
         m.domain.error(f, TypeError, f"__init__() should return None, not '{m.domain.type_name(f, value)}'")
@@ -402,9 +408,11 @@ RETURNS.update(
     push=ReturnRule(_push),
     drop=ReturnRule(_drop),
     again=ReturnRule(_again),
+    again_under=ReturnRule(_again_under),
     init=ReturnRule(_instance),
     for_iter=ReturnRule(_push, _loop_ends, _loop_raised),
     send=ReturnRule(_sent, _send_stopped, _send_raised),
 )
-"""drop: forget the result. again: it takes the operand's place and the instruction runs again. init: an __init__
+"""drop: forget the result. again: it takes the operand's place and the instruction runs again;
+again_under: the same, with the operand in `detail` above it. init: an __init__
 returned; the result is the instance in `detail`. for_iter, send: a step of a loop or of `yield from`."""

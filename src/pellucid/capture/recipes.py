@@ -22,6 +22,7 @@ iterator       list or tuple, position                   "sequence"
                iterators                                 "zip"
 instance       attribute values, then contents           (class, attribute names, base) with base None, "dict" (key, value
                                                          alternating), "list", "tuple", "set" or "exception" (its args)
+generator      variables, then the stack                 generators.GeneratorState
 attr           object                                    name: the value of an attribute (a pure read)
 call           arguments                                 a pure function
 """
@@ -152,6 +153,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "super": lambda d, c, s: super(c, s),
     "iterator": make_iterator,
     "instance": make_instance,
+    "generator": lambda d, *p: _generators.make_generator(d, *p),
     "attr": lambda d, o: getattr(o, d),
     "call": lambda d, *p: d(*p),
 }
@@ -317,3 +319,6 @@ def text(recipe: Recipe, names: RecipeText) -> str:
         return f"{parts[0]}.{detail}"
     held = names.sources.hold(detail) if detail is not None else "None"
     return f"_make_{kind}({', '.join([held, *parts])})"
+
+
+from . import generators as _generators  # noqa: E402

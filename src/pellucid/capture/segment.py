@@ -11,6 +11,7 @@ from ..guards.types import Guard, Source
 from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
+from .generators import generator_effect
 from .native_ops import CannotContinue, native_operation
 from .symbolic import Symbolic
 from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
@@ -19,6 +20,7 @@ from .values.constant import Const
 from .values.function import CellVal
 from .values.globals_ import _Owner
 from .values.instance import InstanceVal
+from .values.iterator import GeneratorVal, RealIter
 from .values.mapping import ABSENT, DictVal, key_value
 from .values.sequence import ListVal, SequenceVal
 from .values.sets import SetVal
@@ -170,6 +172,10 @@ def _effects(cx: Capture, v: Value) -> list[Effect]:
         if v.value is None:
             return [Effect("delcell", v.recipe(cx), None, None)]
         return [Effect("cell", v.recipe(cx), None, cx.recipe(v.value))]
+    if isinstance(v, RealIter):
+        return [Effect("next", v.recipe(cx), v.taken, None)]
+    if t is GeneratorVal:
+        return [generator_effect(cx, v)]
     if isinstance(v, InstanceVal):
         return [Effect("setattr", v.recipe(cx), k, cx.recipe(x)) for k, x in (v.slots or {}).items()
                 if type(cx.recipe(x)) is not FromSource]
@@ -271,6 +277,11 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
             effects = effects_of(cx)
         except Broken as e:
             raise CannotContinue(stop, str(e)) from None
+    for g, v in domain.generators.items():
+        if g.state == "suspended" and v not in recipes.memo and g.frame.code.instrs[g.frame.index - 1].handler is not None:
+            # nobody refers to it: Python would run its finally-clauses as soon as that is so
+            raise CannotContinue(Broken("PB108", f"the generator {g.frame.code.qualname} is given up half-way"),
+                                 "its cleanup must run at that moment")
     (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
     graph = cx.builder.finish(tuple(recipes.outputs))
     guards = list(cx.guards) + final_guards(cx)
@@ -302,12 +313,13 @@ def frame_state(cx: Capture, recipes: Recipes, f: Frame) -> FrameState:
         return None if v is UNBOUND else recipes.of(v)
 
     live = live_slots(f.code, f.index)
-    if f.generator is not None:
-        raise Broken("PB108", f"a break inside the generator {f.code.qualname}")
+    if f.index:       # the instruction that runs may also raise, or end its loop
+        live |= live_slots(f.code, f.index - 1)
     local = tuple([slot(v) if i in live else None for i, v in enumerate(f.locals)])
     stack = tuple([slot(v) for v in f.stack])
     handled = recipes.of(f.handled) if f.handled is not None else None
-    return FrameState(f.code, None, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then))
+    return FrameState(f.code, None, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then),
+                      None if f.generator is None else recipes.of(cx.machine.generators[f.generator]))
 
 
 def then_data(recipes: Recipes, then: Then | None) -> tuple[str, Any]:

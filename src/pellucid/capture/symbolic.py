@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..bytecode.decode import decode
+from ..bytecode.effects import EFFECTS
 from ..bytecode.types import NATIVE_FLAGS, Code
 from ..events.types import UserFrame, UserStack
 from . import known  # noqa: F401  (fills the tables of what is known)
 from .binding import bind
-from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, resume, user_frame
+from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, raise_in, resume, throw, user_frame
 from .frames import EXHAUSTED, UNBOUND, Frame, Generator, Then, after
 from .known.builtin_functions import all_of, format_value, instance_of, text_of
 from .operators import binary, compare, identical, unary
@@ -50,8 +51,10 @@ class Symbolic:
         self.cx = cx
         self.frame: Any = None
         self.recipes: Any = None
+        self.running: Any = None
+        """The executor's machine."""
         cx.machine = self
-        self.constants: dict[int, Value] = {}
+        self.generators: dict[Generator, GeneratorVal] = {}
         self.positions: dict[tuple[int, int], UserFrame | None] = {}
 
     # ---------------------------------------------------------------- where we are
@@ -450,17 +453,48 @@ class Symbolic:
             raise self.cx.raised(StopIteration)
         if g.state == "running":
             raise self.cx.raised(ValueError, "generator already executing")
+        if g.state == "created" and not (type(value) is Const and value.constant(self.cx) is None):
+            raise self.cx.raised(TypeError, "can't send non-None value to a just-started generator")
+        if v.obj is not None:
+            self.cx.wrote(v)
         return resume(g, UNBOUND if g.state == "created" else value)
 
-    def close_generator(self, v: GeneratorVal) -> Value:
+    def close_generator(self, v: GeneratorVal) -> Any:
         g = v.generator
         if g.state in ("created", "done"):
+            if v.obj is not None:
+                self.cx.wrote(v)
             g.state = "done"
             return NONE
-        raise Broken("PB108", "close() of a generator that has begun")
+        return Invoke(polyfill(self.cx, "generator_close"), [v])
 
     def throw_generator(self, v: GeneratorVal, args: list[Value]) -> Any:
-        raise Broken("PB108", "throw() into a generator")
+        """generator.throw(exception), or throw(type, exception, traceback)."""
+        cx = self.cx
+        exc: Any = args[0]
+        if isinstance(exc, ClassVal):
+            given = args[1] if len(args) > 1 and isinstance(args[1], InstanceVal) else None
+            exc = given if given is not None else self.value_of(exc.call(cx, list(args[1:2]), {}))
+        if not isinstance(exc, InstanceVal) or not exc.is_exception:
+            raise cx.raised(TypeError, "exceptions must be classes or instances deriving from BaseException")
+        g = v.generator
+        if g.state == "running":
+            raise cx.raised(ValueError, "generator already executing")
+        if v.obj is not None:
+            cx.wrote(v)
+        if g.state in ("created", "done"):
+            g.state = "done"
+            raise Raised(exc)
+        f = self.frame
+        instr = f.code.instrs[f.index - 1]
+        if instr.op != "CALL" and instr.op != "CALL_EX":
+            raise Broken("PB108", "throw() into a generator from here")
+        e = EFFECTS[instr.op]
+        del f.stack[-(e(instr.arg) if callable(e) else e)[0]:]
+        top, raising = throw(self.running, f, g, exc, None)
+        if raising is None:
+            raise Broken("PB108", "throw() into a generator that delegates to another")
+        raise_in(top, raising)
 
     def send(self, f: Frame, receiver: Value, value: Value) -> Any:
         self.frame = f
@@ -485,7 +519,8 @@ class Symbolic:
         return r
 
     def generator(self, f: Frame, generator: Generator) -> Value:
-        return GeneratorVal(generator, f.function)
+        v = self.generators[generator] = GeneratorVal(generator)
+        return v
 
     def throw_into(self, f: Frame, receiver: Any, exc: Value) -> Any:
         if type(receiver) is GeneratorVal:

@@ -102,8 +102,10 @@ class FrameState:
     stack: tuple["Recipe | None", ...]
     handled: "Recipe | None" = None
     on_return: str = "push"
-    """What the frame's return value does in the frame below: push, drop, init (an __init__: keep the instance) ..."""
+    """What the frame's return value does in the frame below: push, or then: the kinds of `executor.RETURNS` in `detail`."""
     detail: Any = None
+    generator: "Recipe | None" = None
+    """For the frame of a generator that is running: the generator (an interpreted one)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,13 @@ from typing import Any
 import torch
 
 from ..guards.types import Source
+from . import generators
+from .interpreted import InterpretedGenerator
 from .values.builtin import wrap_builtin
 from .values.constant import Const
 from .values.function import CellVal, wrap_function, wrap_method, wrap_partial
 from .values.instance import wrap_instance
+from .values.iterator import wrap_range_iterator, wrap_sequence_iterator
 from .values.klass import ClassVal
 from .values.mapping import DictVal
 from .values.opaque import OpaqueVal
@@ -89,6 +92,10 @@ EXACT: dict[type, Wrapper] = {
     types.CellType: _cell,
     types.MappingProxyType: _mappingproxy,
     functools.partial: wrap_partial,
+    type(iter(range(0))): wrap_range_iterator,
+    type(iter([])): wrap_sequence_iterator,
+    type(iter(())): wrap_sequence_iterator,
+    InterpretedGenerator: lambda cx, o, s: generators.wrap_generator(cx, o, s),
     type: lambda cx, o, s: ClassVal(o, s),
 }
 for _t in TENSOR_TYPES:

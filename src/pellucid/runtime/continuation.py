@@ -83,10 +83,12 @@ class _Slots:
         if type(r) is Build and r.kind == "iterator" and r.detail == "sequence" and type(r.parts[1]) is FromConst:
             # Items of a sequence are different objects (a model's layers), so its position decides what follows.
             key, items = self.canonical(r.parts[0])
-            return ("iterator", "sequence", key, r.parts[1].value), Build(r.kind, (items, r.parts[1]), r.detail)  # type: ignore[arg-type]
+            made = Build(r.kind, (items, r.parts[1]), r.detail)  # type: ignore[arg-type]
+            return ("iterator", "sequence", key, r.parts[1].value), made
         if type(r) is Build and r.kind in _STRUCTURE:
             pairs = [self.canonical(p) for p in r.parts]
-            return (r.kind, r.detail, *(k for k, _ in pairs)), Build(r.kind, tuple(p for _, p in pairs), r.detail)  # type: ignore[misc]
+            made = Build(r.kind, tuple(p for _, p in pairs), r.detail)  # type: ignore[misc]
+            return (r.kind, r.detail, *(k for k, _ in pairs)), made
         n = self.number(r)
         return n, FromSource(Source("slot", None, n))
 
@@ -96,10 +98,12 @@ class _Slots:
         stack = [self.canonical(r) for r in f.stack]
         handled_key, handled = self.canonical(f.handled)
         detail_key, detail = self.detail(f.detail)
-        key = (f.code, id(f.globals_of), f.index, f.on_return, detail_key, function_key, handled_key,
+        generator_key, generator = self.canonical(f.generator)
+        key = (f.code, id(f.globals_of), f.index, f.on_return, detail_key, function_key, handled_key, generator_key,
                tuple(k for k, _ in locals_), tuple(k for k, _ in stack))
         return key, replace(f, function=function, locals=tuple(r for _, r in locals_),
-                            stack=tuple(r for _, r in stack), handled=handled, detail=detail)
+                            stack=tuple(r for _, r in stack), handled=handled, detail=detail,
+                            generator=generator)
 
     def detail(self, d: Any) -> tuple[Any, Any]:
         """What a frame does with its result: a chain of (kind, plain data or a recipe)."""

@@ -46,6 +46,9 @@ def _frame(state: FrameState, scope: Scope, below: Frame | None) -> Frame:
     f.handled = None if state.handled is None else value(state.handled)
     f.back = below
     f.then = _then(state, value)
+    if state.generator is not None:
+        f.generator = value(state.generator).record
+        f.generator.frame, f.generator.state = f, "running"
     if below is not None:
         f.depth = below.depth + 1
     return f

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..executor import AGAIN, Machine, link
-from ..frames import UNBOUND, Escaped, Frame
+from ..frames import UNBOUND, Escaped, Frame, Then
 
 
 def RAISE(m: Machine, f: Frame, n: int) -> Frame | None:
@@ -13,8 +13,8 @@ def RAISE(m: Machine, f: Frame, n: int) -> Frame | None:
     entered = m.domain.raise_(f, s[-n] if n else UNBOUND, s[-1] if n == 2 else UNBOUND)
     if entered is None:
         raise RuntimeError("the domain's raise_ neither raised nor entered a frame")
-    if n == 2:         # the frame makes the exception; the cause stays above it
-        raise NotImplementedError("an interpreted exception constructor in `raise ... from ...`")
+    if n == 2:         # the frame makes the exception; the cause goes back above it
+        return link(f, 2, entered, Then("again_under", s[-1]))
     return link(f, 1, entered, AGAIN)
 
 

@@ -373,6 +373,14 @@ def list_remove(items, value):
     raise ValueError("list.remove(x): x not in list")
 
 
+def generator_close(generator):
+    try:
+        generator.throw(GeneratorExit())
+    except (GeneratorExit, StopIteration):
+        return
+    raise RuntimeError("generator ignored GeneratorExit")
+
+
 # ------------------------------------------------------------------ itertools
 def chain(*iterables):
     for it in iterables:

@@ -211,6 +211,8 @@ class InstanceVal(Value):
             return v
         if self.obj is None:
             if self.is_exception:
+                if name in ("value", "code") and issubclass(self.cls, (StopIteration, SystemExit)) and self.base.items:
+                    return self.base.items[0]
                 return Const(self.suppress if name == "__suppress_context__" else None)
             raise self.no_attribute(cx, name)
         self.pytype(cx)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from ...shapes.dim import Size
+from ...guards.types import Source
 from ..frames import EXHAUSTED, Generator
-from ..types import Build, FromConst, Recipe
+from ..types import Build, FromConst, FromSource, Recipe
 from .base import Broken, Invoke, Result, Value
 from .constant import Const
 from .sequence import ListVal, SequenceVal, TupleVal
-from .size import size_value
+from .size import SizeVal, size_value
 
 if TYPE_CHECKING:
     from ..state import Capture
@@ -90,6 +92,77 @@ class RangeIter(IterVal):
         return Build("iterator", (cx.recipe(size_value(self.start)), cx.recipe(size_value(self.stop))), self.step)
 
 
+class RealIter(IterVal):
+    """An iterator object outside whose next items can be known without taking them; what was taken is an effect."""
+
+    __slots__ = ("obj", "source", "inner", "taken")
+
+    def __init__(self, obj: Any, source: Source, inner: IterVal):
+        self.obj, self.source, self.inner, self.taken = obj, source, inner, 0
+
+    def pytype(self, cx: Capture) -> type:
+        return type(self.obj)
+
+    def advance(self, cx: Capture) -> Any:
+        v = self.inner.advance(cx)
+        cx.wrote(self)
+        self.taken += 1
+        return v
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return FromSource(self.source)
+
+
+def range_start(it: Any) -> int:
+    """Where a range iterator goes on (equal to the stop when it is exhausted)."""
+    _, (r,), position = it.__reduce__()
+    return r.start + r.step * (position or 0)
+
+
+def range_stop(it: Any) -> int:
+    return it.__reduce__()[1][0].stop
+
+
+def range_step(it: Any) -> int:
+    return it.__reduce__()[1][0].step
+
+
+def sequence_items(it: Any) -> Any:
+    """The list or tuple that an iterator runs over; () when it is exhausted."""
+    return it.__reduce__()[1][0]
+
+
+def sequence_position(it: Any) -> int:
+    parts = it.__reduce__()
+    return parts[2] if len(parts) > 2 else 0
+
+
+def wrap_range_iterator(cx: Capture, obj: Any, source: Source) -> Value:
+    cx.guard("type", source, type(obj), "iterator")
+
+    def part(fn: Any) -> Source:
+        return Source("call0", source, fn.__name__, fn)
+    step = range_step(obj)
+    if source.kind != "const":
+        cx.pin(Const(step, part(range_step)))
+    start: Size = range_start(obj)
+    stop = cx.wrap(range_stop(obj), part(range_stop))
+    if type(start) is int and start >= 0:
+        start = cx.symbolic_int(start, part(range_start)).dim
+    else:
+        cx.pin(Const(start, part(range_start)))
+    return RealIter(obj, source, RangeIter(start, stop.dim if type(stop) is SizeVal else stop.constant(cx), step))
+
+
+def wrap_sequence_iterator(cx: Capture, obj: Any, source: Source) -> Value:
+    cx.guard("type", source, type(obj), "iterator")
+    items = cx.wrap(sequence_items(obj), Source("call0", source, "sequence_items", sequence_items))
+    position = Const(sequence_position(obj), Source("call0", source, "sequence_position", sequence_position))
+    if not isinstance(items, (ListVal, TupleVal)):
+        raise Broken("PB111", f"an iterator over a {type(items).__name__}")
+    return RealIter(obj, source, SequenceIter(items, position.constant(cx)))
+
+
 class EnumerateIter(IterVal):
     __slots__ = ("inner", "count")
 
@@ -134,29 +207,24 @@ class ZipIter(IterVal):
 
 
 class GeneratorVal(Value):
-    """An interpreted generator."""
+    """An interpreted generator; `obj` is the `interpreted.InterpretedGenerator` outside, if it began in an earlier segment."""
 
-    __slots__ = ("generator", "function")
+    __slots__ = ("generator", "obj", "source")
 
-    def __init__(self, generator: Generator, function: Any = None):
-        self.generator, self.function = generator, function
+    def __init__(self, generator: Generator, obj: Any = None, source: Source | None = None):
+        self.generator, self.obj, self.source = generator, obj, source
 
     def pytype(self, cx: Capture) -> type:
-        import types
-
         return types.GeneratorType
 
     def iterate(self, cx: Capture) -> Result:
         return self
 
     def recipe(self, cx: Capture) -> Recipe:
-        raise Broken("PB108", f"the generator {self.generator.frame.code.qualname} leaves the captured part")
-
-
-class UserIter(Value):
-    """Marks nothing; see `InstanceVal.__next__`."""
-
-    __slots__ = ()
+        if self.obj is not None:
+            assert self.source is not None
+            return FromSource(self.source)
+        return _generators.generator_recipe(cx, self)
 
 
 def known_iterator(cx: Capture, v: Value) -> IterVal | None:
@@ -184,3 +252,4 @@ __all__ = ["EnumerateIter", "GeneratorVal", "Invoke", "IterVal", "RangeIter", "S
 # Modules that need this one: bound when all are loaded.
 from . import instance as _instance  # noqa: E402
 from . import tensor as _tensor  # noqa: E402
+from .. import generators as _generators  # noqa: E402
