@@ -228,8 +228,8 @@ def _emit_result(b: Base) -> None:
 def _emit_entry(b: Base) -> None:
     m = b.m
     # The entry's plan and result. *done = 0 where it does not fit after all, or a step failed before any commit.
-    with m.function("run_entry", PTR, [("params", I64), ("entry", PTR), ("regs", PTR), ("inputs", PTR), ("outputs", PTR),
-                                       ("work", PTR), ("frame", PTR), ("done", PTR)]) as (
+    with m.function("run_entry", PTR, [("params", I64), ("entry", PTR), ("regs", PTR), ("inputs", PTR),
+                                       ("outputs", PTR), ("work", PTR), ("frame", PTR), ("done", PTR)]) as (
             f, params, entry, regs, inputs, outputs, work, frame, done):
         f.store(1, done)
         plan = f.load(PTR, entry, ENTRY.plan)
