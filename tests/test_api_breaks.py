@@ -340,6 +340,23 @@ def test_the_limit_in_a_continuation_goes_on_in_python():
         assert equal(output_of(fn, x, k), output_of(fast, x, k))
 
 
+@pytest.mark.parametrize("limit", [1, 8])
+def test_a_break_inside_a_generator(limit):
+    def numbers(x, word):
+        for i in range(3):
+            print(word, i)
+            yield x * i
+
+    def fn(x, word):
+        total = x
+        for y in numbers(x, word):
+            total = total + y
+        return total
+    fast = pellucid.compile(fn, backend=backend_of_this_test, options={"recompile_limit": limit, **STRICT})
+    for word in ("a", "b", "a", "c"):
+        assert equal(output_of(fn, torch.ones(2), word), output_of(fast, torch.ones(2), word))
+
+
 def test_a_break_is_one_event_with_its_place_and_remedy():
     def fn(x):
         print("hello")

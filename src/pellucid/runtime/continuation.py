@@ -59,7 +59,7 @@ class _Slots:
 
     def number(self, r: Recipe) -> int:
         key: Any = r
-        if type(r) in (FromConst, Build):      # equal numbers may differ in the next round; equal builds are two objects
+        if type(r) in (FromConst, Build):      # equal numbers may differ in the next round; equal builds are two
             key = object()
         else:
             try:

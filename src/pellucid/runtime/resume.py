@@ -47,6 +47,9 @@ def _frame(state: FrameState, scope: Scope, below: Frame | None) -> Frame:
     f.back = below
     f.then = _then(state, value)
     if state.generator is not None:
+        record = value(state.generator).record
+        f.generator, record.frame, record.state = record, f, "running"
+    if state.generator is not None:
         f.generator = value(state.generator).record
         f.generator.frame, f.generator.state = f, "running"
     if below is not None:
