@@ -238,6 +238,31 @@ def test_truth_that_enters_a_frame_is_tested_again():
     assert m.run(start(f, (a, b), domain=dom)).value == (False, 2, a, [1])
 
 
+def test_an_exception_made_by_an_interpreted_constructor():
+    class Entering(Concrete):
+        __slots__ = ()
+
+        def raise_(self, f, exc, cause):
+            if isinstance(exc, type):
+                return self.call(f, make, [exc], None)
+            return super().raise_(f, exc, cause)
+
+    def make(kind):
+        return kind("made")
+
+    def f(from_cause):
+        try:
+            if from_cause:
+                raise ValueError from KeyError("cause")
+            raise ValueError
+        except ValueError as e:
+            return repr(e), repr(e.__cause__)
+
+    dom = Entering()
+    results = [Machine(dom).run(start(f, (k,), domain=dom)).value for k in (True, False)]
+    assert results == [("ValueError('made')", "KeyError('cause')"), ("ValueError('made')", "None")]
+
+
 def test_user_stack_names_lines_and_functions():
     def inner(x):
         return (x +
