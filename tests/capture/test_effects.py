@@ -166,3 +166,28 @@ def test_dynamic_batch_holds_for_other_sizes():
             bound = {"x": torch.randn(n, 4)}
             assert failing(segment, Scope(bound)) == []
             assert equal(run(segment, Scope(bound)), fn(**bound))
+
+
+def test_objects_that_were_two_are_not_one_later():
+    def fn(a, b):
+        n = len(b)
+        a.append(1)
+        return n + len(b)
+    bound = {"a": [], "b": []}
+    segment = capture_call(fn, bound)
+    assert failing(segment, Scope(bound)) == []
+    both: list = []
+    assert [o.guard.kind for o in failing(segment, Scope({"a": both, "b": both}))] == ["distinct"]
+
+
+def test_inputs_of_one_batch_share_a_symbol():
+    def fn(x, y):
+        return x + y, x.shape[0]
+    options = CaptureOptions(dynamic=lambda source, dim: dim == 0)
+    segment = capture_call(fn, {"x": torch.randn(3, 2), "y": torch.randn(3, 2)}, options)
+    bound = {"x": torch.randn(5, 2), "y": torch.randn(5, 2)}
+    assert failing(segment, Scope(bound)) == []
+    assert equal(run(segment, Scope(bound)), fn(**bound))
+    shapes = {segment.graph.metas[o].shape[0] for o in segment.graph.outputs}
+    assert len(shapes) == 1
+    assert any(str(g) == "s1 == s0" for g in segment.graph.size_guards)

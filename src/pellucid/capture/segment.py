@@ -254,6 +254,28 @@ def final_guards(cx: Capture) -> list[Guard]:
     return out
 
 
+def distinct_guards(cx: Capture) -> list[Guard]:
+    """A written container is another object than every other one of its class that was reached: a later call in which
+    they are one must not be served by this segment."""
+    out = []
+    reached = [v for v in cx.ids.values() if getattr(v, "obj", None) is not None]
+    for w in cx.dirty:
+        if isinstance(w, DictVal) and w.owner is not None:
+            w = w.owner
+        obj, source = getattr(w, "obj", None), getattr(w, "source", None)
+        if obj is None or source is None:
+            continue
+        for v in reached:
+            other = getattr(v, "source", None)
+            if v is w or type(v.obj) is not type(obj) or other is None or (other.kind == "const" and source.kind == "const"):  # type: ignore[attr-defined]
+                continue
+            key = frozenset((source, other, "distinct"))
+            if key not in cx.once:
+                cx.once.add(key)
+                out.append(Guard("distinct", source, other, cx.cause("a write to one of two objects")))
+    return out
+
+
 # ------------------------------------------------------------------ the segment
 def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Segment:
     recipes = domain.recipes = Recipes(cx)
@@ -285,6 +307,7 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
     (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
     graph = cx.builder.finish(tuple(recipes.outputs))
     guards = list(cx.guards) + final_guards(cx)
+    guards += distinct_guards(cx)
     mutated = {m.input for m in graph.mutations}
     if mutated and len(graph.inputs) > 1:
         tensors = tuple(i for i, g in enumerate(graph.inputs) if g.role != "scalar")

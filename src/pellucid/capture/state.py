@@ -65,6 +65,8 @@ class Capture:
         """Keys of guards that are made at most once."""
         self.wrappers: dict[type, Any] = {}
         self.uses_grad = False
+        self.alike: dict[tuple[int, int], Any] = {}
+        """(dimension, example size) -> the symbol of the first input with that size there."""
         self.symbolic: dict[Source, SizeVal] = {}
         """Integers from outside that are symbols."""
         self.signatures: dict[Any, Value] = {}

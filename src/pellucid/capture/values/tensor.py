@@ -10,6 +10,7 @@ from ...graph.build import Val
 from ...graph.types import SymbolDef, TensorMeta
 from ...guards.types import Source, TensorGuard
 from ...shapes.dim import Dim, Size, product, symbols
+from ...shapes.env import SizeGuard
 from ...torchdoor.tensors import dispatch_keys
 from ..types import FromGraph, FromSource, Recipe
 from .base import Broken, Invoke, NotConstant, Result, Value
@@ -141,6 +142,11 @@ def contiguous_strides(shape: tuple[Size, ...]) -> tuple[Size, ...]:
     return tuple(reversed(out))
 
 
+def _is_buffer(source: Source) -> bool:
+    base = source.base
+    return base is not None and base.kind in ("attr", "dict") and base.key == "_buffers"
+
+
 def make_input(cx: Capture, t: TensorVal) -> Val:
     """Make the tensor outside an input of the graph, guarded."""
     x, source = t.obj, t.source
@@ -150,7 +156,7 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     shape: tuple[Size, ...] = tuple(x.shape)
     strides: tuple[Size, ...] = x.stride()
     index = len(cx.builder.inputs)
-    role = "parameter" if isinstance(x, torch.nn.Parameter) else "input"
+    role = "parameter" if isinstance(x, torch.nn.Parameter) else "buffer" if _is_buffer(source) else "input"
     gshape: tuple[int | None, ...] = shape  # type: ignore[assignment]
     gstrides: tuple[int | None, ...] | None = strides  # type: ignore[assignment]
     contiguous = False
@@ -159,9 +165,14 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     if wanted and x.is_contiguous():
         new: list[Size] = list(shape)
         for i in wanted:
-            new[i] = cx.env.symbol(int(x.shape[i]))
-            (sym,) = symbols(new[i])
+            made = cx.env.symbol(int(x.shape[i]))
+            (sym,) = symbols(made)
             cx.builder.symbols.append(SymbolDef(sym, index, i))
+            # Inputs that agree in a dimension here (all have the batch's size) are taken to agree: one symbol for both.
+            first = cx.alike.setdefault((i, int(x.shape[i])), made)
+            if first is not made:
+                cx.env.guards.append(SizeGuard("==", made, first, cx.cause("inputs of one size")))
+            new[i] = first
         shape = tuple(new)
         strides = contiguous_strides(shape)
         gshape = tuple([None if type(s) is Dim else s for s in shape])
