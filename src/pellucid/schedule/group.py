@@ -82,12 +82,12 @@ class Grouping:
             for x in writers:
                 if x.number < w.number:
                     at = self.place[x.number]
-                    if len(writers) > 1:
+                    if len(writers) > 1 or works.buffers[b].space == "input":
                         strict = max(strict, at)
                     fusable = max(fusable, at)
         for b in w.writes:
             writers = works.writers[b]
-            if len(writers) > 1:
+            if len(writers) > 1 or works.buffers[b].space == "input":
                 for x in writers:
                     if x.number < w.number and not _disjoint(x, w):
                         strict = max(strict, self.place[x.number])

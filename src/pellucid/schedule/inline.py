@@ -7,7 +7,7 @@ import torch
 from ..ir.types import Axis, BufferId, Expr, Index, Load
 from ..shapes.dim import Size, exact_quotient, hint, product
 from .cost import CHEAP, FREE, INNER
-from .elide import read_through_copies, share_heads, write_through_copies
+from .elide import read_through_copies, share_heads
 from .pieces import Pieces, cut_consumer, pieces_of
 from .pool import OnLoad, Pool, bits
 from .work import Work, Works, producer_index
@@ -50,8 +50,6 @@ def inline(works: Works, keep: set[BufferId]) -> None:
     for k, w in enumerate(done):
         w.number = k
     works.tables()
-    prune(works, keep)
-    write_through_copies(works, keep)
     prune(works, keep)
 
 
@@ -99,7 +97,7 @@ def _cut_up(works: Works, w: Work, parts: list[Work], makers: Makers, pieced: di
 
 def prune(works: Works, keep: set[BufferId]) -> None:
     """Mark loops dead whose buffers nothing needs. Loops that check an index, and externs, stay."""
-    needed = set(keep)
+    needed = keep | {b.id for b in works.buffers.values() if b.space == "input"}
     for w in reversed(works.works):
         if w.dead:
             continue
@@ -124,7 +122,7 @@ def _checks(w: Work) -> bool:
     return not w.dead or any(_checks(c) for c in w.checked_by)
 
 
-PURE = ("gemm",)
+PURE = ("gemm", "convolution", "sdpa", "sort", "topk")
 
 
 class _Inliner:

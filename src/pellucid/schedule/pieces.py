@@ -18,11 +18,11 @@ MOST_PIECES = 4
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Windows of a buffer that cover it along one dimension of stride `stride` and size `size`: (start, maker)."""
+    """Windows of a buffer that cover it along one dimension of stride `stride` and size `size`: (start, extent) of each."""
 
     stride: Size
     size: Size
-    parts: tuple[tuple[Size, Work], ...]
+    parts: tuple[tuple[Size, Size], ...]
 
 
 def pieces_of(buffer: Buffer, makers: list[Work]) -> Pieces | None:
@@ -46,13 +46,13 @@ def pieces_of(buffer: Buffer, makers: list[Work]) -> Pieces | None:
         start = exact_quotient(w.out.offset, stride)
         if start is None or (len(w.out.shape) != len(dims) - (_extent(w, stride) == 1)):
             return None
-        parts.append((start, w))
+        parts.append((start, _extent(w, stride)))
     parts.sort(key=lambda p: hint(p[0]))
     at: Size = 0
-    for start, w in parts:
+    for start, n in parts:
         if start != at:
             return None
-        at = at + _extent(w, stride)
+        at = at + n
     return Pieces(stride, size, tuple(parts)) if at == size else None
 
 
@@ -83,8 +83,7 @@ def _cut(works: Works, w: Work, axis: Axis, p: Pieces) -> list[Work]:
     k = w.axes.index(axis)
     o = w.out
     parts = []
-    for start, maker in p.parts:
-        size = _extent(maker, p.stride)
+    for start, size in p.parts:
         x = Work(w.number, w.origin, "map")
         inner = works.axis(size, axis.name)
         at: Expr = pool.index(inner)

@@ -9,7 +9,9 @@ from ..graph.types import Graph
 from ..ir.types import Buffer, BufferId, Program
 from .emit import Emitter
 from .group import group_works
-from .inline import inline
+from .elide import write_through_copies
+from .inline import inline, prune
+from .inplace import write_in_place
 from .large import split_large_reductions
 from .memory import plan_memory, touched
 from .nest import Group, NestBuilder
@@ -30,16 +32,19 @@ def schedule(program: Program, graph: Graph) -> Plan:
     works = Works(program, frozenset(keep))
     split_large_reductions(works)
     inline(works, keep)
+    commits = write_in_place(works, graph, keep, handed.commits)
+    write_through_copies(works, keep)
+    prune(works, keep)
     groups, not_fused = group_works(works, keep)
     made: Made = {}
     steps = [_step(works, g, keep, made) for g in groups]
     buffers = _spaces(works, steps, handed.owners)
-    places, total = plan_memory(steps, buffers, {c.buffer for c in handed.commits})
+    places, total = plan_memory(steps, buffers, {c.buffer for c in commits})
     used: set[BufferId] = {b for s in steps for bs in touched(s) for b in bs}
     used.update(keep)
     kept = tuple([b for b in buffers.values() if b.id in used or b.space == "input"])
     steps = [_with_buffers(s, buffers) for s in steps]
-    return Plan(kept, tuple(steps), places, total, handed.outputs, handed.commits, graph.symbols,
+    return Plan(kept, tuple(steps), places, total, handed.outputs, commits, graph.symbols,
                 not_fused=not_fused)
 
 
@@ -81,6 +86,8 @@ def _needed(works: Works, w: Work, inside: set[int], keep: set[BufferId]) -> boo
     there for its index checks alone."""
     b = w.out.buffer
     readers = works.readers.get(b, ())
+    if works.buffers[b].space == "input":
+        return True
     return b in keep or not readers or len(works.writers[b]) > 1 or any(r.number not in inside for r in readers)
 
 

@@ -90,6 +90,8 @@ class Works:
         for lp in program.loops:
             for v in lp.outs if type(lp) is Extern else (lp.out,):
                 self._written[v.buffer] = self._written.get(v.buffer, 0) + 1
+        self.checked: dict[Any, View] = {}
+        """Where an index check that was moved to the front of the plan has left its result."""
         self._known: dict[tuple[Any, ...], Work] = {}
         self.works: list[Work] = []
         for k, (loop, origin) in enumerate(zip(program.loops, program.origins)):
