@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
+import time
 
 import pytest
 import torch
@@ -279,6 +281,27 @@ def test_forked_child_runs_serially(runner, four_threads):
         good = float(out[0]) == 1.0 and float(out[n - 1]) == 1.0
         os._exit(0 if good else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_forked_child_multiplies(runner, four_threads):
+    a, w = torch.randn(512, 512), torch.randn(512, 512)
+    A_, W, Y = buffer(0, (512, 512), "input", 0), buffer(1, (512, 512), "input", 1), buffer(2, (512, 512), "output", 0)
+    f = runner.make(Plan((A_, W, Y), (gemm_step(whole(A_), whole(W), whole(Y)),), (), 0, (new_output(Y),)), {})
+    (want,) = f(a, w)
+    pid = os.fork()
+    if pid == 0:
+        # numpy compares: torch's own parallel operators would wait for ever here.
+        os._exit(0 if abs(f(a, w)[0].numpy() - want.numpy()).max() < 1e-3 else 1)
+    for _ in range(200):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        pytest.fail("the child did not come back from its product")
+    assert status == 0
 
 
 def test_offsets_of_dynamic_views(runner):

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ...torchdoor.layout import layout
-from ...torchdoor.symbols import Unavailable, addresses
+from ...torchdoor.symbols import Unavailable, addresses, find
 from . import jit
 from .emit_arena import KEY, emit_arena
 from .emit_base import Base, emit_helpers
@@ -90,7 +90,8 @@ def _sources() -> str:
 
 
 def _start(p: Program) -> None:
-    """Set the module's variables: the arena's thread key, the types, and the mark that a forked child has no pool."""
+    """Set the module's variables: the arena's thread key, the types, and the mark that a forked child has no pool (its
+    BLAS is told so too)."""
     key = ctypes.c_uint32()
     create = ctypes.CDLL(None).pthread_key_create
     create.argtypes = [ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p]
@@ -101,7 +102,12 @@ def _start(p: Program) -> None:
     types[0], types[1], types[2] = id(torch.Tensor), id(int), id(None)
     forked = p.variable("forked")
 
+    serial = find("MKL_Set_Num_Threads_Local")
+    one_thread = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(serial) if serial is not None else None
+
     def child() -> None:
         forked[0] = 1
+        if one_thread is not None:
+            one_thread(1)
 
     os.register_at_fork(after_in_child=child)

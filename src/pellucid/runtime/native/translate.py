@@ -565,7 +565,7 @@ def _global(t: Translator, g: Guard) -> None:
     matter to this entry: autocast's dtype where it is off, the choice of attention kernels where there is none."""
     if t.table.probes:
         return
-    unused = () if any_autocast() else threadstate.AUTOCAST
+    unused: tuple[str, ...] = () if any_autocast() else threadstate.AUTOCAST
     if not any(n.op == "scaled_dot_product_attention" for n in t.graph.nodes):
         unused += threadstate.ATTENTION
     t.table.probes = [(p, p.read()) for p in threadstate.probes() if p.name not in unused]
