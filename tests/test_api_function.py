@@ -343,9 +343,12 @@ def test_counters_and_reset():
 def test_torch_compile_with_the_pellucid_backend():
     def fn(x, y):
         return torch.relu(x @ y) + 1
-    fast = torch.compile(fn, backend="pellucid", options={"backend": "eager", "strict": True})
+    fast = torch.compile(fn, backend="pellucid", options={"backend": backend_of_this_test, "strict": True})
     with torch.no_grad():
         for n in (3, 4, 5):
             x, y = torch.randn(n, 4), torch.randn(4, 2)
             torch.testing.assert_close(fast(x, y), fn(x, y))
-    assert pellucid.counters()["compile_count"] >= 1
+            torch.testing.assert_close(fast(x, y), fn(x, y))
+    counts = pellucid.counters()
+    assert counts["compile_count"] >= 1 and counts["cache_hit_count"] >= 1
+    assert counts["eager_fallback_count"] == counts["graph_break_count"] == 0

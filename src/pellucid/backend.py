@@ -25,4 +25,6 @@ def dynamo_backend(gm: fx.GraphModule, example_inputs: Sequence[Any], *, mode: s
         raise ValueError(f"options['backend']={backend!r}: expected one of {', '.join(OWN_BACKENDS)}")
     symbolic = any(not hasattr(x, "shape") for x in example_inputs)
     parsed = parse(backend=backend, mode=mode, dynamic=True if symbolic else None, options=options)
-    return Compiled(target(gm.forward), parsed).call
+    # Dynamo's own module writes its forward at the first call, when its graph may have been cleared already.
+    module = fx.GraphModule(gm, gm.graph)
+    return Compiled(target(module.forward), parsed).call
