@@ -1,4 +1,4 @@
-"""A tiny interpreter of segments for tests: guards by the slow evaluator, torch-level calls by torch, recipes in Python."""
+"""A tiny interpreter of segments for tests: guards by the slow evaluator, calls by torch, recipes in Python."""
 
 from __future__ import annotations
 

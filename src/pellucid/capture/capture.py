@@ -35,8 +35,8 @@ def new_capture(options: CaptureOptions | None) -> tuple[Capture, Symbolic, Mach
 
 
 def capture_call(fn: Any, bound: Mapping[str, Any], options: CaptureOptions | None = None) -> Segment:
-    """Capture fn called with `bound`: parameter name -> example value, as fn's signature binds it (*args a tuple, **kwargs
-    a dict). fn is a Python function, a bound method, or an nn.Module (its forward's parameters without self).
+    """Capture fn called with `bound`: parameter name -> example value, as fn's signature binds it (*args a tuple,
+    **kwargs a dict). fn is a Python function, a bound method, or an nn.Module (its forward's parameters without self).
 
     Raises CaptureRaised if the program raises: run it eagerly.
     """

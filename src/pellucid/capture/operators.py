@@ -86,7 +86,7 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
                 a.items = r.items
                 return a
         if ta is DictVal and op is operator.ior:
-            made = _builtin_functions.update_dict(cx, a, [b], {})
+            made = _iteration_known.update_dict(cx, a, [b], {})
             if isinstance(made, Invoke):
                 made.then, made.detail = "instead", a
                 return made
@@ -163,7 +163,9 @@ def _dunder(cx: Capture, op: Any, a: Value, b: Value, left: str, right: str) -> 
         if python_left and (not python_right or same):
             return Invoke(_polyfill(cx, "binary_left"), [cx.fixed(la), a, b, Const(SYMBOLS.get(op, op.__name__))])
         if python_left:
-            return Invoke(_polyfill(cx, "binary_both"), [cx.fixed(la), cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))])
+            return Invoke(
+                _polyfill(cx, "binary_both"), [cx.fixed(la), cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))]
+            )
         base = a.base if isinstance(a, InstanceVal) else a
         if base is None or not isinstance(base, (SequenceVal, DictVal, SetVal)) or base is a:
             return Invoke(_polyfill(cx, "binary_right"), [cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))])
@@ -184,7 +186,7 @@ def _list_inplace(cx: Capture, op: Any, a: ListVal, b: Value) -> Result:
         n = b.concrete(cx) if type(b) is SizeVal else b.constant(cx)
         items[:] = items * n
         return a
-    more = _builtin_functions.all_of(cx, b)
+    more = _iteration_known.all_of(cx, b)
     if more is None:
         return Invoke(_polyfill(cx, "list_extend"), [a, b], then="instead", detail=a)
     items.extend(more)
@@ -212,10 +214,12 @@ def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
     return None
 
 
-_SETS: dict[Any, Any] = {operator.or_: lambda x, y: {**x, **y},
-                         operator.and_: lambda x, y: {k: None for k in x if k in y},
-                         operator.sub: lambda x, y: {k: None for k in x if k not in y},
-                         operator.xor: lambda x, y: {**{k: None for k in x if k not in y}, **{k: None for k in y if k not in x}}}
+_SETS: dict[Any, Any] = {
+    operator.or_: lambda x, y: {**x, **y},
+    operator.and_: lambda x, y: {k: None for k in x if k in y},
+    operator.sub: lambda x, y: {k: None for k in x if k not in y},
+    operator.xor: lambda x, y: {**{k: None for k in x if k not in y}, **{k: None for k in y if k not in x}},
+}
 
 
 def _set_operation(cx: Capture, op: Any, a: Value, b: Value) -> SetVal | None:
@@ -248,7 +252,9 @@ def unary(cx: Capture, op: Any, a: Value) -> Result:
     try:
         return cx.literal(op(a.constant(cx)))
     except NotConstant:
-        raise Broken("PB112", f"operator {op.__name__} of a {type(a).__name__[:-3].lower()}", cx.fixed(op), [a]) from None
+        raise Broken(
+            "PB112", f"operator {op.__name__} of a {type(a).__name__[:-3].lower()}", cx.fixed(op), [a]
+        ) from None
     except TypeError as e:
         raise cx.reraise(e) from None
 
@@ -339,7 +345,9 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         pass
     except TypeError as e:
         raise cx.reraise(e) from None
-    raise Broken("PB112", f"comparison of a {ta.__name__[:-3].lower()} and a {tb.__name__[:-3].lower()}", cx.fixed(op), [a, b])
+    raise Broken(
+        "PB112", f"comparison of a {ta.__name__[:-3].lower()} and a {tb.__name__[:-3].lower()}", cx.fixed(op), [a, b]
+    )
 
 
 def _number_like(v: Value) -> bool:
@@ -435,4 +443,4 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
 # Modules that need this one: bound when all are loaded.
 from . import polyfills as _polyfills  # noqa: E402
 from . import torch_calls as _torch_calls  # noqa: E402
-from .known import builtin_functions as _builtin_functions  # noqa: E402
+from .known import iteration as _iteration_known  # noqa: E402

@@ -3,7 +3,7 @@
 The layout of `Build(kind, parts, detail)`:
 
 kind           parts                                     detail
-tuple          elements                                  None, or the class (a named tuple, torch.Size, torch.return_types.*)
+tuple          elements                                  None, or the class (a named tuple, torch.Size ...)
 list set frozenset  elements                             None
 dict           key, value, key, value ...                None, or the class (an OrderedDict)
 defaultdict    factory, key, value, key, value ...       None
@@ -20,8 +20,9 @@ iterator       list or tuple, position                   "sequence"
                start, stop                               the step, an int: over a range
                iterator, count                           "enumerate"
                iterators                                 "zip"
-instance       attribute values, then contents           (class, attribute names, base) with base None, "dict" (key, value
-                                                         alternating), "list", "tuple", "set" or "exception" (its args)
+instance       attribute values, then contents           (class, attribute names, base) with base None, "dict" (key,
+                                                         value alternating), "list", "tuple", "set" or "exception"
+                                                         (its args)
 generator      variables, then the stack                 generators.GeneratorState
 attr           object                                    name: the value of an attribute (a pure read)
 call           arguments                                 a pure function
@@ -128,7 +129,11 @@ def make_instance(detail: Any, *parts: Any) -> Any:
     if names:
         d = getattr(obj, "__dict__", None)
         for key, value in zip(names, parts):
-            if d is not None and not isinstance(getattr(cls, key, None), types.MemberDescriptorType) and base != "exception":
+            if (
+                d is not None
+                and not isinstance(getattr(cls, key, None), types.MemberDescriptorType)
+                and base != "exception"
+            ):
                 d[key] = value
             else:
                 _set_attribute(obj, key, value) if base != "exception" else setattr(obj, key, value)
@@ -261,7 +266,8 @@ COMMIT: dict[str, Callable[[Any, Any, Any], None]] = {
     "next": _advance,
     "python": lambda t, k, v: k(t, v),
 }
-"""Effect kind -> commit(target, key, value). Beside those listed at `Effect`: extend, deldict, delglobal, delcell; `next`
+"""Effect kind -> commit(target, key, value). Beside those listed at `Effect`: extend, deldict, delglobal,
+delcell; `next`
 advances the target iterator `key` times; `python` calls the pure helper `key` with target and value. The target of
 `global` is the dictionary of globals; `setattr` writes past any `__setattr__` of the class (its code was captured)."""
 
@@ -280,7 +286,7 @@ MAKERS: dict[str, Callable[..., Any]] = {f"_make_{k}": v for k, v in _MAKERS.ite
 
 
 class RecipeText:
-    """What a recipe's text refers to: graph outputs o0, o1 ..., shared values h0, h1 ..., sizes as symbol expressions."""
+    """What a recipe's text refers to: graph outputs o0 ..., shared values h0 ..., sizes as symbol expressions."""
 
     def __init__(self, sources: TextScope, output: Callable[[int], str] | None = None,
                  shared: Callable[[int], str] | None = None, size: Callable[[Dim], str] | None = None):

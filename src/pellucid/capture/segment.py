@@ -1,4 +1,4 @@
-"""A finished run of the symbolic machine as a `Segment`: outputs, recipes, effects, the exit, and the frames to go on with."""
+"""A finished run of the symbolic machine as a `Segment`: outputs, recipes, effects, the exit and its frames."""
 
 from __future__ import annotations
 
@@ -267,7 +267,12 @@ def distinct_guards(cx: Capture) -> list[Guard]:
             continue
         for v in reached:
             other = getattr(v, "source", None)
-            if v is w or type(v.obj) is not type(obj) or other is None or (other.kind == "const" and source.kind == "const"):  # type: ignore[attr-defined]
+            if (
+                v is w
+                or type(v.obj) is not type(obj)
+                or other is None
+                or (other.kind == "const" and source.kind == "const")
+            ):  # type: ignore[attr-defined]
                 continue
             key = frozenset((source, other, "distinct"))
             if key not in cx.once:
@@ -300,7 +305,11 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
         except Broken as e:
             raise CannotContinue(stop, str(e)) from None
     for g, v in domain.generators.items():
-        if g.state == "suspended" and v not in recipes.memo and g.frame.code.instrs[g.frame.index - 1].handler is not None:
+        if (
+            g.state == "suspended"
+            and v not in recipes.memo
+            and g.frame.code.instrs[g.frame.index - 1].handler is not None
+        ):
             # nobody refers to it: Python would run its finally-clauses as soon as that is so
             raise CannotContinue(Broken("PB108", f"the generator {g.frame.code.qualname} is given up half-way"),
                                  "its cleanup must run at that moment")

@@ -1,4 +1,4 @@
-"""One capture in progress: what was read (guards), what was written (effects), and the values that stand for objects."""
+"""One capture in progress: what was read (guards), what was written (effects), and the values of objects."""
 
 from __future__ import annotations
 

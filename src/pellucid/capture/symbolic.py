@@ -5,35 +5,34 @@ from __future__ import annotations
 import builtins
 import operator
 import sys
-import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ..bytecode.decode import decode
-from ..bytecode.effects import EFFECTS
 from ..bytecode.types import NATIVE_FLAGS, Code
 from ..events.types import UserFrame, UserStack
 from . import known  # noqa: F401  (fills the tables of what is known)
 from .binding import bind
-from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, raise_in, resume, throw, user_frame
-from .frames import EXHAUSTED, UNBOUND, Frame, Generator, Then, after
-from .known.builtin_functions import all_of, format_value, instance_of, text_of
+from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, user_frame
+from .frames import UNBOUND, Frame, Generator, Then, after
+from .known.builtin_functions import format_value, text_of
+from .known.iteration import all_of
 from .operators import binary, compare, identical, unary
 from .polyfills import FILES, polyfill
+from .symbolic_exceptions import CaptureRaised, Exceptions
+from .symbolic_iteration import Iteration
 from .torch_calls import load_catalogue
 from .values.base import Broken, Invoke, NotConstant, Raised, Value
 from .values.constant import FALSE, NONE, TRUE, Const
 from .values.function import CellVal, FunctionVal
 from .values.globals_ import builtin_value, globals_value
 from .values.instance import InstanceVal
-from .values.iterator import GeneratorVal, IterVal
-from .values.klass import ClassVal
-from .values.mapping import DictVal, function_label, keyword_mapping
+from .values.iterator import GeneratorVal
+from .values.mapping import ABSENT, DictVal, function_label, keyword_mapping
 from .values.pymodule import ModuleVal
-from .values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
+from .values.sequence import ListVal, SliceVal, TupleVal
 from .values.sets import SetVal
 from .values.size import SizeVal
-from .values.traceback_ import TracebackVal
 
 if TYPE_CHECKING:
     from .state import Capture
@@ -44,7 +43,7 @@ NOT_IMPLEMENTED = NotImplemented
 _SHARED = {True: TRUE, False: FALSE, None: NONE}
 
 
-class Symbolic:
+class Symbolic(Iteration, Exceptions):
     """A `domain.Domain`. `frame` is the frame whose instruction runs; `cx` the capture that values act on."""
 
     def __init__(self, cx: Capture) -> None:
@@ -68,17 +67,17 @@ class Symbolic:
     def _here(self, f: Frame) -> UserStack:
         index = f.index - 1 if f.index else 0
         key = (id(f.code), index)
-        known = self.positions.get(key, UNBOUND)
-        if known is UNBOUND:
-            known = self.positions[key] = None if f.code.file in FILES else user_frame(f, index)
-        return () if known is None else (known,)
+        found = self.positions.get(key, UNBOUND)
+        if found is UNBOUND:
+            found = self.positions[key] = None if f.code.file in FILES else user_frame(f, index)
+        return () if found is None else (found,)
 
     def _below(self, f: Frame | None) -> UserStack:
         if f is None:
             return ()
-        known = f.extra
-        if known is not None and known[0] == f.index and known[1] is f.back:
-            return known[2]
+        found = f.extra
+        if found is not None and found[0] == f.index and found[1] is f.back:
+            return found[2]
         out = self._below(f.back) + self._here(f)
         f.extra = (f.index, f.back, out)
         return out
@@ -95,7 +94,9 @@ class Symbolic:
             if type(fn) is FunctionVal:
                 frame = self.function_frame(f, fn, args, kwargs)
                 if type(frame) is Frame:
-                    frame.then = then if frame.then is None else after(frame.then, then) if then is not None else frame.then
+                    frame.then = (
+                        then if frame.then is None else after(frame.then, then) if then is not None else frame.then
+                    )
                 return frame
             r = fn.call(cx, args, kwargs)
             if type(r) is not Invoke:
@@ -120,7 +121,9 @@ class Symbolic:
             then = then.rest
         return v
 
-    def function_frame(self, f: Frame | None, fn: FunctionVal, args: list[Value], kwargs: dict[str, Value] | None) -> Frame:
+    def function_frame(
+        self, f: Frame | None, fn: FunctionVal, args: list[Value], kwargs: dict[str, Value] | None
+    ) -> Frame:
         cx = self.cx
         if not fn.checked:
             fn.check(cx)
@@ -170,7 +173,7 @@ class Symbolic:
 
     def load_global(self, f: Frame, name: str) -> Value:
         v = f.globals.items.get(name)
-        if v is not None and v is not _ABSENT:
+        if v is not None and v is not ABSENT:
             return v
         self.frame = f
         v = f.globals.get(self.cx, name)
@@ -385,7 +388,7 @@ class Symbolic:
         self.frame = f
         if not isinstance(other, (DictVal, InstanceVal)):
             raise self.cx.raised(TypeError, f"'{other.pytype(self.cx).__name__}' object is not a mapping")
-        r = _builtin_functions.update_dict(self.cx, mapping, [other], {})
+        r = _iteration_known.update_dict(self.cx, mapping, [other], {})
         return None if r is None else self._effect(f, r)
 
     def dict_merge(self, f: Frame, mapping: Any, other: Value, function: Value) -> Frame | None:
@@ -422,111 +425,6 @@ class Symbolic:
         end = len(items) - after_
         return [*items[:before], ListVal(items[before:end]), *items[end:]]
 
-    # ---------------------------------------------------------------- iteration, generators
-    def iter(self, f: Frame, value: Value) -> Any:
-        self.frame = f
-        r = value.iterate(self.cx)
-        return self.enter(f, r) if type(r) is Invoke else r
-
-    def yield_from_iter(self, f: Frame, value: Value) -> Any:
-        return self.iter(f, value)
-
-    def next(self, f: Frame, iterator: Value) -> Any:
-        self.frame = f
-        if isinstance(iterator, IterVal):
-            return iterator.advance(self.cx)
-        if type(iterator) is GeneratorVal:
-            g = iterator.generator
-            if g.state == "done":
-                return EXHAUSTED
-            return self.resume_generator(iterator, NONE)
-        if isinstance(iterator, InstanceVal):
-            r = iterator.invoke_special(self.cx, "__next__", [])
-            if r is not None:
-                return self.enter(f, r)  # type: ignore[arg-type]
-        raise Broken("PB111", f"next item of a {iterator.pytype(self.cx).__name__}", self.cx.fixed(next), [iterator],
-                     then="for_iter")
-
-    def resume_generator(self, v: GeneratorVal, value: Value) -> Frame:
-        g = v.generator
-        if g.state == "done":
-            raise self.cx.raised(StopIteration)
-        if g.state == "running":
-            raise self.cx.raised(ValueError, "generator already executing")
-        if g.state == "created" and not (type(value) is Const and value.constant(self.cx) is None):
-            raise self.cx.raised(TypeError, "can't send non-None value to a just-started generator")
-        if v.obj is not None:
-            self.cx.wrote(v)
-        return resume(g, UNBOUND if g.state == "created" else value)
-
-    def close_generator(self, v: GeneratorVal) -> Any:
-        g = v.generator
-        if g.state in ("created", "done"):
-            if v.obj is not None:
-                self.cx.wrote(v)
-            g.state = "done"
-            return NONE
-        return Invoke(polyfill(self.cx, "generator_close"), [v])
-
-    def throw_generator(self, v: GeneratorVal, args: list[Value]) -> Any:
-        """generator.throw(exception), or throw(type, exception, traceback)."""
-        cx = self.cx
-        exc: Any = args[0]
-        if isinstance(exc, ClassVal):
-            given = args[1] if len(args) > 1 and isinstance(args[1], InstanceVal) else None
-            exc = given if given is not None else self.value_of(exc.call(cx, list(args[1:2]), {}))
-        if not isinstance(exc, InstanceVal) or not exc.is_exception:
-            raise cx.raised(TypeError, "exceptions must be classes or instances deriving from BaseException")
-        g = v.generator
-        if g.state == "running":
-            raise cx.raised(ValueError, "generator already executing")
-        if v.obj is not None:
-            cx.wrote(v)
-        if g.state in ("created", "done"):
-            g.state = "done"
-            raise Raised(exc)
-        f = self.frame
-        instr = f.code.instrs[f.index - 1]
-        if instr.op != "CALL" and instr.op != "CALL_EX":
-            raise Broken("PB108", "throw() into a generator from here")
-        e = EFFECTS[instr.op]
-        del f.stack[-(e(instr.arg) if callable(e) else e)[0]:]
-        top, raising = throw(self.running, f, g, exc, None)
-        if raising is None:
-            raise Broken("PB108", "throw() into a generator that delegates to another")
-        raise_in(top, raising)
-
-    def send(self, f: Frame, receiver: Value, value: Value) -> Any:
-        self.frame = f
-        if isinstance(receiver, IterVal):
-            v = receiver.advance(self.cx)
-            return (False, NONE) if v is EXHAUSTED else (True, v)
-        if type(receiver) is GeneratorVal:
-            if receiver.generator.state == "done":
-                return False, NONE
-            return self.resume_generator(receiver, value)
-        if isinstance(receiver, InstanceVal):
-            none = type(value) is Const and value.value is None
-            r = receiver.invoke_special(self.cx, "__next__", []) if none else \
-                Invoke(self.value_of(receiver.attr(self.cx, "send")), [value])
-            if r is not None:
-                return self.enter(f, r)  # type: ignore[arg-type]
-        raise Broken("PB108", "yield from an object that capture does not model")
-
-    def value_of(self, r: Any) -> Value:
-        if isinstance(r, Invoke):
-            raise Broken("PB112", "an attribute computed by Python code is needed here")
-        return r
-
-    def generator(self, f: Frame, generator: Generator) -> Value:
-        v = self.generators[generator] = GeneratorVal(generator)
-        return v
-
-    def throw_into(self, f: Frame, receiver: Any, exc: Value) -> Any:
-        if type(receiver) is GeneratorVal:
-            return None if receiver.generator.state == "done" else receiver.generator
-        return None
-
     # ---------------------------------------------------------------- calls, functions, imports
     def call(self, f: Frame, function: Value, args: list[Any], keywords: dict[str, Any] | None) -> Any:
         self.frame = f
@@ -542,7 +440,9 @@ class Symbolic:
         r = function.call(self.cx, list(xs), kw)
         return self.enter(f, r) if type(r) is Invoke else r
 
-    def make_function(self, f: Frame, code: Any, defaults: Any, kwdefaults: Any, annotations: Any, closure: Any) -> Value:
+    def make_function(
+        self, f: Frame, code: Any, defaults: Any, kwdefaults: Any, annotations: Any, closure: Any
+    ) -> Value:
         fn = FunctionVal(code.value, f.globals.obj)
         fn.checked = True
         fn.module = f.globals.obj.get("__name__")
@@ -597,177 +497,6 @@ class Symbolic:
     def import_star(self, f: Frame, module: Any) -> Value:
         raise Broken("PB112", "import * inside a function")
 
-    # ---------------------------------------------------------------- exceptions, with
-    def error(self, f: Frame | None, kind: type[BaseException], message: str) -> NoReturn:
-        raise self.cx.raised(kind, message)
-
-    def caught(self, f: Frame, error: BaseException) -> Any:
-        if isinstance(error, Raised):
-            return error.value
-        if isinstance(error, NotConstant):
-            raise Broken("PB112", f"this operation needs a value known during capture, not a {error.value!r}")
-        raise error
-
-    def trace(self, f: Frame, exc: Any) -> None:
-        pass
-
-    def uncaught(self, exc: Any) -> BaseException:
-        return CaptureRaised(exc, self.user_stack())
-
-    def stop_iteration(self, f: Frame, value: Value) -> NoReturn:
-        none = type(value) is Const and value.value is None
-        raise Raised(_instance.exception_value(self.cx, StopIteration, [] if none else [value]))
-
-    def type_name(self, f: Frame, value: Value) -> str:
-        return value.pytype(self.cx).__name__
-
-    def raise_(self, f: Frame, exc: Any, cause: Any) -> Any:
-        self.frame = f
-        cx = self.cx
-        current = handled(f)
-        if exc is UNBOUND:
-            if current is None:
-                raise cx.raised(RuntimeError, "No active exception to reraise")
-            raise Raised(current)
-        if isinstance(exc, ClassVal):
-            made = exc.call(cx, [], {})
-            if type(made) is Invoke:
-                entered = self.enter(f, made)
-                if type(entered) is Frame:
-                    return entered
-                made = entered
-            exc = made
-        if not isinstance(exc, InstanceVal) or not exc.is_exception:
-            raise cx.raised(TypeError, "exceptions must derive from BaseException")
-        exc.pytype(cx)
-        if cause is not UNBOUND and not (type(cause) is Const and cause.constant(cx) is None):
-            if isinstance(cause, ClassVal):
-                cause = self.value_of(cause.call(cx, [], {}))
-            if not isinstance(cause, InstanceVal) or not cause.is_exception:
-                raise cx.raised(TypeError, "exception causes must derive from BaseException")
-            exc.cause = cause
-        if cause is not UNBOUND:
-            exc.suppress = True
-        if current is not None and current is not exc:
-            exc.context = current
-        raise Raised(exc)
-
-    def exc_matches(self, f: Frame, exc: Value, kind: Value) -> Any:
-        self.frame = f
-        cls = kind.constant(self.cx)
-        for c in cls if type(cls) is tuple else (cls,):
-            if not isinstance(c, type) or not issubclass(c, BaseException):
-                raise self.cx.raised(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        return TRUE if instance_of(self.cx, exc, cls) else FALSE
-
-    def group_matches(self, f: Frame, exc: Value, kind: Value) -> tuple[Value, Value]:
-        raise Broken("PB112", "except*")
-
-    def prep_reraise_star(self, f: Frame, original: Value, excs: Value) -> Value:
-        raise Broken("PB112", "except*")
-
-    def stop_iteration_value(self, f: Frame, exc: Any) -> Any:
-        if issubclass(exc.cls, StopIteration):
-            return exc.base.items[0] if exc.base.items else NONE
-        return UNBOUND
-
-    def generator_stop(self, f: Frame, exc: Any) -> Any:
-        if not issubclass(exc.cls, StopIteration):
-            return exc
-        error = self.cx.raised(RuntimeError, "generator raised StopIteration").value
-        error.cause = error.context = exc
-        return error
-
-    def exc_info(self, f: Frame, exc: Any) -> list[Value]:
-        return [self.cx.fixed(exc.cls), exc, TracebackVal(exc)]
-
-    def with_parts(self, f: Frame, manager: Value) -> tuple[Value, Value]:
-        self.frame = f
-        if isinstance(manager, InstanceVal):
-            out = []
-            for name in ("__exit__", "__enter__"):
-                raw = manager.special(self.cx, name)
-                if type(raw) is not types.FunctionType:
-                    break
-                out.append(raw)
-            else:
-                return _function.MethodVal(self.cx.fixed(out[0]), manager), _function.MethodVal(self.cx.fixed(out[1]), manager)
-            if raw is NOT_IMPLEMENTED or not hasattr(manager.cls, "__enter__"):
-                raise self.cx.raised(TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol")
-        raise Broken("PB112", f"a with-statement over a {manager.pytype(self.cx).__name__}")
-
-    # ---------------------------------------------------------------- match, rest
-    def len(self, f: Frame, value: Value) -> Any:
-        self.frame = f
-        r = value.length(self.cx)
-        return self.enter(f, r) if type(r) is Invoke else r
-
-    def match_sequence(self, f: Frame, value: Value) -> Value:
-        self.frame = f
-        return TRUE if isinstance(value, SequenceVal) or isinstance(value, InstanceVal) and isinstance(value.base, SequenceVal) \
-            else FALSE
-
-    def match_mapping(self, f: Frame, value: Value) -> Value:
-        return TRUE if isinstance(value, DictVal) or isinstance(value, InstanceVal) and isinstance(value.base, DictVal) else FALSE
-
-    def match_keys(self, f: Frame, subject: Any, keys: Any) -> Value:
-        self.frame = f
-        d = subject.base if isinstance(subject, InstanceVal) else subject
-        out = []
-        for k in keys.load(self.cx):
-            v = d.get(self.cx, k.key(self.cx))
-            if v is None:
-                return NONE
-            out.append(v)
-        return TupleVal(out)
-
-    def match_class(self, f: Frame, subject: Value, cls: Value, positional: int, names: Any) -> Value:
-        self.frame = f
-        c = cls.constant(self.cx)
-        if not isinstance(c, type):
-            raise self.cx.raised(TypeError, "called match pattern must be a type")
-        if not instance_of(self.cx, subject, c):
-            return NONE
-        attrs = [n.value for n in names.load(self.cx)]
-        if positional:
-            if c in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple, bytearray):
-                if positional > 1:
-                    raise self.cx.raised(TypeError, f"{c.__name__}() accepts 1 positional sub-pattern ({positional} given)")
-                return TupleVal([subject])
-            names_ = getattr(c, "__match_args__", ())
-            if positional > len(names_):
-                s = "" if len(names_) == 1 else "s"
-                raise self.cx.raised(TypeError, f"{c.__name__}() accepts {len(names_)} positional sub-pattern{s} "
-                                                f"({positional} given)")
-            attrs = [*names_[:positional], *attrs]
-        out = []
-        for n in attrs:
-            try:
-                out.append(self.value_of(subject.attr(self.cx, n)))
-            except Raised:
-                return NONE
-        return TupleVal(out)
-
-    def setup_annotations(self, f: Frame) -> None:
-        pass
-
-    def intrinsic(self, f: Frame, name: str, args: list[Value]) -> Value:
-        self.frame = f
-        raise Broken("PB112", f"the intrinsic operation {name}")
-
-
-from .values.mapping import ABSENT as _ABSENT  # noqa: E402
-
-
-class CaptureRaised(Exception):
-    """The captured program raises; the caller runs it eagerly, so that the real exception appears."""
-
-    def __init__(self, value: Any, stack: UserStack):
-        self.value, self.stack = value, stack
-        cls = getattr(value, "cls", None)
-        args = [getattr(a, "value", a) for a in getattr(getattr(value, "base", None), "items", None) or ()]
-        super().__init__(f"{cls.__name__ if cls else value}({', '.join(map(repr, args))})")
-
 
 # ------------------------------------------------------------------ results of frames
 def _instead(m: Machine, f: Frame, value: Value, detail: Any, rest: Then | None) -> Frame:
@@ -788,6 +517,4 @@ RETURNS["truth"] = ReturnRule(_truth)
 __all__ = ["CaptureRaised", "Code", "ModuleVal", "SizeVal", "Symbolic", "operator"]
 
 # Modules that need this one: bound when all are loaded.
-from .known import builtin_functions as _builtin_functions  # noqa: E402
-from .values import function as _function  # noqa: E402
-from .values import instance as _instance  # noqa: E402
+from .known import iteration as _iteration_known  # noqa: E402

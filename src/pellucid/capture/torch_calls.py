@@ -1,4 +1,4 @@
-"""Calls of torch functions and tensor methods: operands for the catalogue's expansion, results as values, the record."""
+"""Calls of torch functions and tensor methods: operands for the catalogue's expansion, results, the record."""
 
 from __future__ import annotations
 
@@ -83,7 +83,11 @@ def result(cx: Capture, r: Any, name: str, grad: bool, known: dict[int, TensorVa
     t = type(r)
     if t is Val:
         v = known.get(r.id)
-        return v if v is not None else TensorVal(r, grad=grad and (r.meta.dtype.is_floating_point or r.meta.dtype.is_complex))
+        return (
+            v
+            if v is not None
+            else TensorVal(r, grad=grad and (r.meta.dtype.is_floating_point or r.meta.dtype.is_complex))
+        )
     if t is Dim:
         return SizeVal(r)
     if r is None:
@@ -168,7 +172,9 @@ def _written(cx: Capture, target: Any, tensors: list[TensorVal], r: Any, grad: b
 
 
 def call_function(cx: Capture, target: Any, args: list[Value], kwargs: dict[str, Value], callee: Value) -> Value:
-    return expand(cx, "function", target, FUNCTIONS[target], args, kwargs, getattr(target, "__name__", str(target)), callee)
+    return expand(
+        cx, "function", target, FUNCTIONS[target], args, kwargs, getattr(target, "__name__", str(target)), callee
+    )
 
 
 def call_method(cx: Capture, t: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -184,11 +190,22 @@ def call_property(cx: Capture, t: TensorVal, name: str) -> Value:
     fn = METHODS.get(name) or FUNCTIONS.get(getattr(torch.Tensor, name))
     if fn is None:
         cx.missing(f"Tensor.{name}")
-        raise Broken("PB105", f"Tensor.{name} has no entry in the operator catalogue", cx.fixed(getattr), [t, Const(name)])
+        raise Broken(
+            "PB105", f"Tensor.{name} has no entry in the operator catalogue", cx.fixed(getattr), [t, Const(name)]
+        )
     return expand(cx, "function", getattr, lambda b, x, n: fn(b, x), [t, Const(name)], {}, name, cx.fixed(getattr))
 
 
-__all__ = ["Invoke", "call_function", "call_method", "call_property", "expand", "has_tensor", "load_catalogue", "operand"]
+__all__ = [
+    "Invoke",
+    "call_function",
+    "call_method",
+    "call_property",
+    "expand",
+    "has_tensor",
+    "load_catalogue",
+    "operand",
+]
 
 # Modules that need this one: bound when all are loaded.
 from ..ops import torch_level as _torch_level  # noqa: E402

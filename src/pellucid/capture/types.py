@@ -11,7 +11,7 @@ from ..guards.types import Guard, Source
 from ..shapes.dim import Size
 
 
-# ------------------------------------------------------------------ recipes: how to build a Python value after the graph ran
+# ------------------------------------------------------------------ recipes: how to build a value after the graph ran
 @dataclass(frozen=True, slots=True)
 class FromGraph:
     """Output number `index` of the segment's graph."""
@@ -102,7 +102,7 @@ class FrameState:
     stack: tuple["Recipe | None", ...]
     handled: "Recipe | None" = None
     on_return: str = "push"
-    """What the frame's return value does in the frame below: push, or then: the kinds of `executor.RETURNS` in `detail`."""
+    """What the frame's result does in the frame below: push, or then (kinds of `executor.RETURNS` in `detail`)."""
     detail: Any = None
     generator: "Recipe | None" = None
     """For the frame of a generator that is running: the generator (an interpreted one)."""

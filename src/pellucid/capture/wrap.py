@@ -128,9 +128,6 @@ def wrapper_of(t: type) -> Any:
     return OpaqueVal
 
 
-_FOREIGN = ("numpy", "torch._C", "collections", "itertools", "_thread", "threading", "re", "ctypes")
-
-
 def _foreign(t: type) -> bool:
     """Heap types whose state is not in Python (made by C code with PyType_FromSpec)."""
     if t.__module__.split(".")[0] in ("numpy",):

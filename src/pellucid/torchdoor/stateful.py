@@ -18,10 +18,19 @@ def _get(path: str) -> Any:
     return obj
 
 
-NOT_TRACING = tuple(_get(p) for p in ("_C._get_tracing_state", "_C._is_tracing", "_jit_internal.is_scripting",
-                                      "jit._trace.is_tracing", "_C._functorch.is_batchedtensor",
-                                      "_C._functorch.is_gradtrackingtensor", "_C._functorch.is_functorch_wrapped_tensor",
-                                      "_C._is_torch_function_mode_enabled"))
+NOT_TRACING = tuple(
+    _get(p)
+    for p in (
+        "_C._get_tracing_state",
+        "_C._is_tracing",
+        "_jit_internal.is_scripting",
+        "jit._trace.is_tracing",
+        "_C._functorch.is_batchedtensor",
+        "_C._functorch.is_gradtrackingtensor",
+        "_C._functorch.is_functorch_wrapped_tensor",
+        "_C._is_torch_function_mode_enabled",
+    )
+)
 """Answer False (or None, which is as good to their callers)."""
 
 TORCH_FUNCTION_TESTS = tuple(_get(p) for p in (
@@ -35,9 +44,26 @@ LOGGING = tuple(_get(p) for p in ("_C._log_api_usage_once",))
 
 SET_GRAD = tuple(_get(p) for p in ("_C._set_grad_enabled",))
 
-READ_STATE = tuple(_get(p) for p in (
-    "_C._get_cudnn_enabled", "_C._get_flash_sdp_enabled", "_C._get_mem_efficient_sdp_enabled",
-    "_C._get_math_sdp_enabled", "_C._get_cudnn_sdp_enabled", "_C._is_any_autocast_enabled", "_C._get_default_device",
-    "_C._len_torch_function_stack", "_C._len_torch_dispatch_stack", "cuda.is_available", "backends.mps.is_available",
-    "xpu.is_available", "_C._get_deterministic_algorithms", "_C._get_mkldnn_enabled", "_C._has_cuda", "distributed.is_available", "distributed.is_initialized"))
+READ_STATE = tuple(
+    _get(p)
+    for p in (
+        "_C._get_cudnn_enabled",
+        "_C._get_flash_sdp_enabled",
+        "_C._get_mem_efficient_sdp_enabled",
+        "_C._get_math_sdp_enabled",
+        "_C._get_cudnn_sdp_enabled",
+        "_C._is_any_autocast_enabled",
+        "_C._get_default_device",
+        "_C._len_torch_function_stack",
+        "_C._len_torch_dispatch_stack",
+        "cuda.is_available",
+        "backends.mps.is_available",
+        "xpu.is_available",
+        "_C._get_deterministic_algorithms",
+        "_C._get_mkldnn_enabled",
+        "_C._has_cuda",
+        "distributed.is_available",
+        "distributed.is_initialized",
+    )
+)
 """Read once: part of the entry's GlobalKey, or fixed for the process."""

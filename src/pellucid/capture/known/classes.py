@@ -16,7 +16,8 @@ from ..values.instance import InstanceVal
 from ..values.klass import ClassVal, allocate, builtin_init, make_instance
 from ..values.mapping import DictVal
 from ..values.sequence import TupleVal
-from .builtin_functions import all_of, text_of
+from .builtin_functions import text_of
+from .iteration import all_of
 
 if TYPE_CHECKING:
     from ..state import Capture

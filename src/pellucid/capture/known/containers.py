@@ -19,7 +19,7 @@ from ..values.mapping import DictVal, key_value
 from ..values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
 from ..values.sets import SetVal
 from ..values.size import SizeVal
-from .builtin_functions import all_of, sort_values, update_dict
+from .iteration import all_of, sort_values, update_dict
 
 if TYPE_CHECKING:
     from ..state import Capture
@@ -333,7 +333,11 @@ def _as_set(cx: Capture, v: Value) -> SetVal | None:
 
 
 for _t in (type({}.keys()), type({}.items())):
-    TYPE_METHODS[_t] = {"isdisjoint": lambda cx, s, a, k: TRUE if not set(_as_set(cx, s).load(cx)) & set(_as_set(cx, a[0]).load(cx)) else FALSE}  # type: ignore[union-attr]
+    TYPE_METHODS[_t] = {
+        "isdisjoint": lambda cx, s, a, k: (
+            TRUE if not set(_as_set(cx, s).load(cx)) & set(_as_set(cx, a[0]).load(cx)) else FALSE
+        )
+    }  # type: ignore[union-attr]
 
 
 # ------------------------------------------------------------------ set

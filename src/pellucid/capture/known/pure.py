@@ -23,8 +23,17 @@ PURE.update((
     torch.dtype.to_real, torch.promote_types, torch.can_cast, torch.finfo, torch.iinfo, torch.device, torch.typename,
     torch.get_default_dtype, torch.is_storage, torch.get_num_threads,
 ))
-PURE.update((inspect.unwrap, inspect.isfunction, inspect.isclass, inspect.ismethod, inspect.isroutine, sys.getrecursionlimit,
-             sys.intern))
+PURE.update(
+    (
+        inspect.unwrap,
+        inspect.isfunction,
+        inspect.isclass,
+        inspect.ismethod,
+        inspect.isroutine,
+        sys.getrecursionlimit,
+        sys.intern,
+    )
+)
 PURE.update(f for n, f in vars(math).items() if callable(f))
 
 

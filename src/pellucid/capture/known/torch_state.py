@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,21 +11,13 @@ from ..values.base import Broken, Value
 from ..values.builtin import KNOWN
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.tensor import META_METHODS, TensorVal
+from .register import known
 
 if TYPE_CHECKING:
     from ..state import Capture
 
 Args = list[Value]
 Kw = dict[str, Value]
-
-
-def known(*targets: Any) -> Callable[[Any], Any]:
-    def register(fn: Any) -> Any:
-        for t in targets:
-            if t is not None:
-                KNOWN[t] = fn
-        return fn
-    return register
 
 
 def constant(value: Any, *targets: Any) -> None:

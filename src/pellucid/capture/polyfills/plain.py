@@ -1,5 +1,5 @@
 """The polyfills' code. A trailing underscore is dropped from the names of those that stand for a built-in."""
-# ruff: noqa: A001
+# ruff: noqa: A001, UP028
 # mypy: ignore-errors
 
 import operator
@@ -204,14 +204,14 @@ def set_update(items, iterable):
         items.add(x)
 
 
-def dict_update(d, other, kwargs={}):
+def dict_update(d, other, kwargs=()):
     for k in other.keys():
         d[k] = other[k]
     for k in kwargs:
         d[k] = kwargs[k]
 
 
-def dict_update_pairs(d, pairs, kwargs={}):
+def dict_update_pairs(d, pairs, kwargs=()):
     for k, v in pairs:
         d[k] = v
     for k in kwargs:

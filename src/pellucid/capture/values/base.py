@@ -123,7 +123,7 @@ def unsupported(message: str, remedy: str = "") -> Broken:
 
 
 def give_up(message: str) -> Broken:
-    """A break after which capture cannot go on: the operation looks at real frames. The whole call must run natively."""
+    """A break after which capture cannot go on: the operation looks at real frames, so the call must run natively."""
     stop = Broken(UNSUPPORTED_OPERATION, message)
     stop.whole = True
     return stop

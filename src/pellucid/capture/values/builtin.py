@@ -190,8 +190,9 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
                 return r
     if type(self) is Const:
         return call_pure(cx, me, raw, [self, *args], kwargs)
-    raise unknown(cx, raw, me if type(me) is not BuiltinVal else me, args if type(me) is not BuiltinVal else [self, *args],
-                  kwargs)
+    raise unknown(
+        cx, raw, me if type(me) is not BuiltinVal else me, args if type(me) is not BuiltinVal else [self, *args], kwargs
+    )
 
 
 def _type_method(owner: type, name: str) -> Known | None:

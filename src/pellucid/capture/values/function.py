@@ -164,8 +164,11 @@ class FunctionVal(Value):
         if name == "__module__":
             return Const(self.obj.__module__ if self.obj is not None else self.module)
         if name == "__doc__":
-            return Const(self.obj.__doc__ if self.obj is not None else
-                         (self.code.co_consts[0] if self.code.co_consts and type(self.code.co_consts[0]) is str else None))
+            return Const(
+                self.obj.__doc__
+                if self.obj is not None
+                else (self.code.co_consts[0] if self.code.co_consts and type(self.code.co_consts[0]) is str else None)
+            )
         if name == "__code__":
             self.pytype(cx)
             return cx.fixed(self.code)
@@ -248,8 +251,13 @@ class FunctionVal(Value):
         closure: Recipe = FromConst(None)
         if self.closure:
             closure = Build("tuple", tuple([cx.recipe(c) for c in self.closure]))
-        parts = (closure, cx.recipe(self.defaults or NONE), cx.recipe(self.kwdefaults or NONE),
-                 cx.recipe(self.annotations or NONE), cx.recipe(DictVal(items=dict(self.attrs))) if self.attrs else FromConst(None))
+        parts = (
+            closure,
+            cx.recipe(self.defaults or NONE),
+            cx.recipe(self.kwdefaults or NONE),
+            cx.recipe(self.annotations or NONE),
+            cx.recipe(DictVal(items=dict(self.attrs))) if self.attrs else FromConst(None),
+        )
         return Build("function", parts, (self.code, self.globals, self.name, self.qualname, self.module))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from ...shapes.dim import Size
 from ...guards.types import Source
+from ...shapes.dim import Size
 from ..frames import EXHAUSTED, Generator
 from ..types import Build, FromConst, FromSource, Recipe
 from .base import Broken, Invoke, Result, Value
@@ -207,7 +207,7 @@ class ZipIter(IterVal):
 
 
 class GeneratorVal(Value):
-    """An interpreted generator; `obj` is the `interpreted.InterpretedGenerator` outside, if it began in an earlier segment."""
+    """An interpreted generator; `obj` is the InterpretedGenerator outside, if an earlier segment began it."""
 
     __slots__ = ("generator", "obj", "source")
 
@@ -247,9 +247,18 @@ def known_iterator(cx: Capture, v: Value) -> IterVal | None:
     return r if isinstance(r, IterVal) else None
 
 
-__all__ = ["EnumerateIter", "GeneratorVal", "Invoke", "IterVal", "RangeIter", "SequenceIter", "ZipIter", "known_iterator"]
+__all__ = [
+    "EnumerateIter",
+    "GeneratorVal",
+    "Invoke",
+    "IterVal",
+    "RangeIter",
+    "SequenceIter",
+    "ZipIter",
+    "known_iterator",
+]
 
 # Modules that need this one: bound when all are loaded.
+from .. import generators as _generators  # noqa: E402
 from . import instance as _instance  # noqa: E402
 from . import tensor as _tensor  # noqa: E402
-from .. import generators as _generators  # noqa: E402

@@ -54,14 +54,29 @@ class ClassVal(Value):
         meta = type(cls)
         if meta is not type:
             mraw = cx.class_info(meta).find(name)
-            if mraw is not MISSING and name not in ("__dict__", "__doc__", "__module__", "__qualname__", "__name__", "__call__"):
+            if mraw is not MISSING and name not in (
+                "__dict__",
+                "__doc__",
+                "__module__",
+                "__qualname__",
+                "__name__",
+                "__call__",
+            ):
                 if type(mraw) is property:
                     return Invoke(cx.fixed(mraw.fget), [self])
                 if raw is MISSING and type(mraw) is types.FunctionType:
                     return _function.MethodVal(cx.fixed(mraw), self)
         if name == "__dict__":
             return cx.wrap(dict(cls.__dict__), Source("const", None, f"vars({cls.__name__})", dict(cls.__dict__)))
-        if raw is MISSING or name in ("__class__", "__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__"):
+        if raw is MISSING or name in (
+            "__class__",
+            "__name__",
+            "__qualname__",
+            "__module__",
+            "__doc__",
+            "__mro__",
+            "__bases__",
+        ):
             try:
                 found = getattr(cls, name)
             except AttributeError as e:
@@ -212,7 +227,9 @@ def builtin_init(cx: Capture, obj: Any, args: list[Value], kwargs: dict[str, Val
             obj.base = TupleVal(list(args))
         return None
     if isinstance(obj.base, (DictVal, ListVal)):
-        method = _builtin.TYPE_METHODS[dict if isinstance(obj.base, DictVal) else list]["update" if isinstance(obj.base, DictVal) else "extend"]
+        method = _builtin.TYPE_METHODS[dict if isinstance(obj.base, DictVal) else list][
+            "update" if isinstance(obj.base, DictVal) else "extend"
+        ]
         if args or kwargs:
             return method(cx, obj.base, args, kwargs)
         return None

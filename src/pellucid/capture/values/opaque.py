@@ -1,4 +1,4 @@
-"""Objects implemented in C of which nothing is modelled: they can be passed on, compared by identity, and used natively."""
+"""Objects implemented in C of which nothing is modelled: passed on, compared by identity, used natively."""
 
 from __future__ import annotations
 

@@ -82,7 +82,10 @@ def size_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
         if type(other) is Const and type(other.constant(cx)) in (int, bool):
             return size_binary(cx, op, a, b)
         if type(other) is Const and type(other.value) is float:
-            fixed = Const(a.concrete(cx)) if type(a) is SizeVal else a, Const(b.concrete(cx)) if type(b) is SizeVal else b
+            fixed = (
+                Const(a.concrete(cx)) if type(a) is SizeVal else a,
+                Const(b.concrete(cx)) if type(b) is SizeVal else b,
+            )
             try:
                 return Const(op(fixed[0].value, fixed[1].value))  # type: ignore[attr-defined]
             except Exception as e:

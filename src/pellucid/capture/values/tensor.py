@@ -313,7 +313,13 @@ def _get_device(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[str, 
 def _storage_offset(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if t.val is not None and t.obj is None and t.val.root.id not in {x.value for x in cx.builder.inputs}:
         return size_value(t.val.meta.offset)
-    raise Broken("PB107", "storage_offset() of a tensor from outside", TensorMethodRef(cx, t, "storage_offset"), list(args), kwargs)
+    raise Broken(
+        "PB107",
+        "storage_offset() of a tensor from outside",
+        TensorMethodRef(cx, t, "storage_offset"),
+        list(args),
+        kwargs,
+    )
 
 
 def TensorMethodRef(cx: Capture, t: TensorVal, name: str) -> Value:
@@ -325,7 +331,9 @@ def _requires_grad_(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[s
     t.graph_value(cx)
     if want.constant(cx) is t.grad:
         return t
-    raise Broken("PB107", "requires_grad_() changes a tensor", TensorMethodRef(cx, t, "requires_grad_"), list(args), kwargs)
+    raise Broken(
+        "PB107", "requires_grad_() changes a tensor", TensorMethodRef(cx, t, "requires_grad_"), list(args), kwargs
+    )
 
 
 def _numel(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[str, Value]) -> Value:
