@@ -30,9 +30,10 @@ from ..types import Entry
 from . import records as R
 from .call import REQUIRED, EntryTable, NativeCallable, Signature
 from .jit import Self
+from .pins import DoesNotHold, NotNative
 from .runner import NativePlan
 from .state import ABSENT, Watch, state_words_for_dict, state_words_for_function, state_words_for_type, watch_key
-from .translate import DoesNotHold, NotNative, Translator, translate
+from .translate import Translator, translate
 
 MOST_MISSES = 8
 """An entry whose polled state keeps changing is left to Python after this many translations with few hits between."""

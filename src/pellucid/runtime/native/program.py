@@ -84,7 +84,7 @@ def _sources() -> str:
     """A hash of the files that write the text, which stands for the text in the cache's key."""
     h = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.name.startswith("emit_") or path.name in ("builder.py", "records.py", "program.py"):
+        if path.name.startswith("emit_") or path.name in ("builder.py", "values.py", "records.py", "program.py"):
             h.update(path.read_bytes())
     return h.hexdigest()
 
