@@ -83,6 +83,33 @@ def generator_effect(cx: Capture, v: GeneratorVal) -> Effect:
                   Build("tuple", (FromConst(detail), Build("tuple", tuple(parts)))))
 
 
+_PASSED = frozenset(("PUSH_EXC_INFO", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_DEREF", "LOAD_FAST", "BUILD_TUPLE",
+                     "CHECK_EXC_MATCH", "COPY", "SWAP", "POP_EXCEPT"))
+_CATCH_ALL = frozenset(("BaseException", "GeneratorExit"))
+
+
+def closing_is_seen(code: Code, index: int) -> bool:
+    """Whether closing a generator suspended at instruction `index` runs any code of its own: a finally-clause, a with
+    statement, or an except-clause that may catch GeneratorExit. Clauses for other exceptions only pass it on."""
+    handler = code.instrs[index].handler
+    while handler is not None:
+        at = handler.target
+        while True:
+            instr = code.instrs[at]
+            if instr.op in _PASSED and instr.arg not in _CATCH_ALL:
+                at += 1
+            elif instr.op == "POP_JUMP_IF_FALSE":
+                at = instr.arg            # the way of an exception that does not match
+            elif instr.op == "POP_JUMP_IF_TRUE":
+                at += 1
+            elif instr.op == "RERAISE":
+                break
+            else:
+                return True
+        handler = code.instrs[at].handler
+    return False
+
+
 def _stands_at(code: Code, index: int, state: str, depth: int) -> Any:
     def check(g: Any) -> bool:
         r = g.record

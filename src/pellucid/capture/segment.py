@@ -11,7 +11,7 @@ from ..guards.types import Guard, Source
 from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
-from .generators import generator_effect
+from .generators import closing_is_seen, generator_effect
 from .native_ops import CannotContinue, native_operation
 from .symbolic import Symbolic
 from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
@@ -305,11 +305,7 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
         except Broken as e:
             raise CannotContinue(stop, str(e)) from None
     for g, v in domain.generators.items():
-        if (
-            g.state == "suspended"
-            and v not in recipes.memo
-            and g.frame.code.instrs[g.frame.index - 1].handler is not None
-        ):
+        if g.state == "suspended" and v not in recipes.memo and closing_is_seen(g.frame.code, g.frame.index - 1):
             # nobody refers to it: Python would run its finally-clauses as soon as that is so
             raise CannotContinue(Broken("PB108", f"the generator {g.frame.code.qualname} is given up half-way"),
                                  "its cleanup must run at that moment")

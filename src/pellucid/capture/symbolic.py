@@ -434,9 +434,10 @@ class Symbolic(Iteration, Exceptions):
     def call_ex(self, f: Frame, function: Value, args: Any, keywords: Any) -> Any:
         self.frame = f
         xs = self.all_items(args, function_label(function) + " argument after * must be an iterable, not {}")
-        if xs is None:
-            raise Broken("PB112", "*args of an object whose items are not known")
         kw = {} if keywords is UNBOUND else keyword_mapping(self.cx, keywords, function)
+        if xs is None:
+            inv = Invoke(polyfill(self.cx, "call_with_items"), [function, args, DictVal(items=dict(kw))])
+            return self.enter(f, inv)
         r = function.call(self.cx, list(xs), kw)
         return self.enter(f, r) if type(r) is Invoke else r
 

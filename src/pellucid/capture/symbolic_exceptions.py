@@ -38,6 +38,8 @@ class Exceptions:
     cx: Any
     frame: Any
     enter: Any
+    user_stack: Any
+    value_of: Any
 
     # ---------------------------------------------------------------- exceptions, with
     def error(self, f: Frame | None, kind: type[BaseException], message: str) -> NoReturn:

@@ -24,6 +24,8 @@ class Iteration:
     cx: Any
     frame: Any
     enter: Any
+    running: Any
+    generators: Any
 
     # ---------------------------------------------------------------- iteration, generators
     def iter(self, f: Frame, value: Value) -> Any:

@@ -15,6 +15,7 @@ from ..values.base import Broken, Invoke, NotConstant, Raised, Value
 from ..values.builtin import KNOWN, BuiltinVal
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.function import FunctionVal, SuperVal
+from ..values.identity import IdVal
 from ..values.instance import InstanceVal
 from ..values.klass import ClassVal
 from ..values.sequence import TupleVal
@@ -140,14 +141,7 @@ def _callable(cx: Capture, args: Args, kw: Kw) -> Any:
 
 @known(id)
 def _id(cx: Capture, args: Args, kw: Kw) -> Any:
-    v = args[0]
-    obj = getattr(v, "obj", None)
-    if obj is None:
-        raise Broken("PB112", "id() of an object made inside", cx.fixed(id), args, kw)
-    source = getattr(v, "source", None)
-    if source is not None and source.kind != "const":
-        cx.guard_once((source, "is"), "is", source, obj, "id()")
-    return Const(id(obj))
+    return IdVal(args[0])
 
 
 @known(super)

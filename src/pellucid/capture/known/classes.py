@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copyreg
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,23 @@ def _object_hash(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
     raise Broken("PB112", "the identity hash of an object", cx.fixed(hash), [s])
 
 
+def _object_reduce(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
+    """object.__reduce_ex__(2 or more) of a plain object: copyreg.__newobj__, (class,), its attributes."""
+    if not isinstance(s, InstanceVal) or s.base is not None or not args or args[0].constant(cx) < 2:
+        return None
+    info = s.info
+    plain = (("__reduce__", object), ("__getstate__", object))
+    if any(info.find(n) is not getattr(c, n, MISSING) for n, c in plain) or info.find("__slots__") is not MISSING \
+            or info.find("__getnewargs__") is not MISSING or info.find("__getnewargs_ex__") is not MISSING:
+        return None
+    s.pytype(cx)
+    attributes = dict(s.dict.load(cx))
+    state: Value = DictVal(items=attributes) if attributes else NONE
+    return TupleVal([cx.fixed(copyreg.__newobj__), TupleVal([cx.fixed(s.cls)]), state, NONE, NONE])  # type: ignore[attr-defined]
+
+
 TYPE_METHODS[object] = {
+    "__reduce_ex__": _object_reduce,
     "__setattr__": _object_setattr,
     "__delattr__": _object_delattr,
     "__getattribute__": _object_getattribute,

@@ -47,6 +47,10 @@ def defaultdict_missing(d, key, factory):
     return value
 
 
+def call_with_items(fn, iterable, kwargs):
+    return fn(*[x for x in iterable], **kwargs)
+
+
 # ------------------------------------------------------------------ operators
 def binary_left(left, a, b, symbol):
     result = left(a, b)

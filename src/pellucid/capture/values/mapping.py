@@ -223,6 +223,8 @@ def key_value(cx: Capture, k: Any) -> Value:
     """The value of a dictionary key in the form that `Value.key` gives."""
     if isinstance(k, Value):
         return k
+    if type(k) is tuple and len(k) > 1 and k[0] == "id" and k[1] is not None:
+        raise Broken("PB112", "iteration over a dict whose keys are id()s")
     if type(k) is tuple:
         return _sequence.TupleVal([key_value(cx, x) for x in k])
     return cx.fixed(k)

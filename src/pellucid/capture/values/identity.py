@@ -1,0 +1,30 @@
+"""What id() gives: a number that is only good for telling objects apart, such as the keys of copy.deepcopy's memo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..types import Build, Recipe
+from .base import Value
+from .constant import Const
+
+if TYPE_CHECKING:
+    from ..state import Capture
+
+
+class IdVal(Value):
+    __slots__ = ("of",)
+    identity = False
+
+    def __init__(self, of: Value):
+        self.of = of
+
+    def pytype(self, cx: Capture) -> type:
+        return int
+
+    def key(self, cx: Capture) -> Any:
+        v = self.of
+        return ("id", type(v.value), v.constant(cx)) if type(v) is Const else ("id", id(v))
+
+    def recipe(self, cx: Capture) -> Recipe:
+        return Build("call", (cx.recipe(self.of),), id)
