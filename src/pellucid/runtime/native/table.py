@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
@@ -46,11 +47,11 @@ class Blob:
 
     def place(self) -> tuple[Any, int]:
         """The words in memory, and their address."""
-        memory = (ctypes.c_int64 * len(self.words))(*self.words)
-        base = ctypes.addressof(memory)
+        words = array.array("q", self.words)
+        base = words.buffer_info()[0]
         for k in self.pointers:
-            memory[k] += base
-        return memory, base
+            words[k] += base
+        return (ctypes.c_int64 * len(words)).from_buffer(words), base
 
 
 class TableBuilder:
