@@ -142,3 +142,12 @@ def build(recipe):
 def test_random_graphs(recipe):
     fn, tensors = build(recipe)
     check(fn, *tensors, rtol=1e-7, atol=1e-8)
+
+
+@given(recipes())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_random_graphs_with_symbolic_sizes(recipe):
+    fn, tensors = build(recipe)
+    dynamic = tuple((k, d) for k, t in enumerate(tensors) if t.is_floating_point() for d in (0, t.ndim - 1)[:t.ndim]
+                    if t.shape[d] > 1)
+    check(fn, *tensors, dynamic=dynamic, rtol=1e-7, atol=1e-8)

@@ -289,7 +289,7 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
             if not own & info.axes:
                 continue
             earlier = known.get(id(e))
-            if earlier is not None and earlier[1].phase < b.phase:
+            if earlier is not None and earlier[1].phase < b.phase and not bits(earlier[1].axes) & ~own:
                 replacement = _kept(works, nest, e, earlier[1], kept, rewritten)
                 if replacement is not None:
                     memo[id(e)] = replacement
@@ -314,14 +314,19 @@ def _read_back(works: Works, nest: Nest) -> None:
     stored: dict[int, Expr] = {}
     waiting: dict[int, Expr] = {}
     phase = 0
+    rows = bits(nest.rows)
     for b in nest.buckets:
+        own = bits(b.axes)
         if b.phase > phase:
             phase = b.phase
             stored.update(waiting)
-        if stored:
-            _replace(works, b, dict(stored))
+        here = {k: e for k, e in stored.items() if not pool.info[id(e)].axes & ~(rows | own)}
+        if here:
+            _replace(works, b, here)
         for s in b.stores:
-            if _is_normal(s) and type(s.value) in (Call, Load) and pool.info[id(s.value)].cost > 1:
+            info = pool.info.get(id(s.value))
+            # a value that does not move with the loop is computed once a row, and is no element of the loop's own
+            if _is_normal(s) and type(s.value) in (Call, Load) and info.cost > 1 and info.axes & own:
                 waiting[id(s.value)] = pool.load(s.view, s.index)
 
 
