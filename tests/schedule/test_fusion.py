@@ -170,12 +170,3 @@ def test_whole_transformer_layer_with_symbolic_batch():
     fn, xs, more = encoder(layers=2)
     plan = check(fn, *xs, dynamic=((0, 0), ), others=(more,), rtol=1e-4, atol=1e-5)
     assert len(plan.steps) < 40
-
-
-def test_a_row_value_stored_by_an_inner_loop_is_not_read_back_outside_it():
-    def fn(f, x, at):
-        v = f(torch.neg, f(torch.sum, x, 1, True))
-        wide = f(torch.index_select, v, 1, at)
-        both = f(torch.add, f(torch.softmax, wide, 0), v)
-        return wide, f(torch.tanh, f(torch.add, f(torch.index_select, both, 1, at), v))
-    check(fn, rand(4, 6), torch.tensor([0, 0]), dynamic=((0, 0), (0, 1)))

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from .differential import check
@@ -24,8 +24,9 @@ def recipes(draw):
     known = list(shapes)
     steps = []
     for _ in range(draw(st.integers(5, 16))):
-        kind = draw(st.sampled_from(["unary", "unary", "binary", "binary", "reduce", "softmax", "norm", "transpose", "flatten",
-                                     "narrow", "flip", "cat", "expand", "gather", "where", "cumsum", "matmul"]))
+        kind = draw(st.sampled_from(["unary", "unary", "binary", "binary", "reduce", "softmax", "norm", "transpose",
+                                     "flatten", "narrow", "flip", "cat", "expand", "gather", "where", "cumsum",
+                                     "matmul"]))
         i = len(known) - 1 - draw(st.integers(0, min(3, len(known) - 1)))
         s = known[i]
         dim = draw(st.integers(0, len(s) - 1)) if s else 0
@@ -67,7 +68,8 @@ def recipes(draw):
             steps.append((kind, 0, (i,), (dim, start, length)))
             new = s[:dim] + (length,) + s[dim + 1:]
         elif kind == "cat":
-            fits = [j for j, t in enumerate(known) if len(t) == len(s) and t[:dim] == s[:dim] and t[dim + 1:] == s[dim + 1:]]
+            fits = [j for j, t in enumerate(known)
+                    if len(t) == len(s) and t[:dim] == s[:dim] and t[dim + 1:] == s[dim + 1:]]
             j = draw(st.sampled_from(fits))
             steps.append((kind, 0, (i, j), dim))
             new = s[:dim] + (s[dim] + known[j][dim],) + s[dim + 1:]
@@ -144,7 +146,16 @@ def test_random_graphs(recipe):
     check(fn, *tensors, rtol=1e-7, atol=1e-8)
 
 
+STORED_ONCE_A_ROW = ([(6,), (4, 6), (6,)], [
+    ("reduce", 0, (1,), (1, True)), ("unary", 0, (3,), None), ("gather", 0, (4,), (1, (0, 0))), ("unary", 0, (5,), None),
+    ("softmax", 0, (6,), 0), ("unary", 0, (7,), None), ("unary", 0, (8,), None), ("binary", 0, (6, 3), None),
+    ("expand", 0, (10,), (3, 4, 2)), ("gather", 0, (11,), (2, (0,))), ("binary", 0, (12, 4), None),
+    ("unary", 0, (13,), None), ("unary", 0, (14,), None), ("unary", 0, (15,), None)], [5, 16])
+"""An inner loop stores a value that does not move with it, and a row needs that value again."""
+
+
 @given(recipes())
+@example(STORED_ONCE_A_ROW)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_random_graphs_with_symbolic_sizes(recipe):
     fn, tensors = build(recipe)

@@ -50,7 +50,7 @@ def verify(graph: Graph) -> None:
             if len(meta.shape) != len(meta.strides):
                 raise Malformed(f"{at}: %{v} has {len(meta.shape)} sizes and {len(meta.strides)} strides")
             if entry.view != (root != v):
-                raise Malformed(f"{at}: %{v} lives in %{root}, but the operator is {'' if entry.view else 'not '}a view")
+                raise Malformed(f"{at}: %{v} lives in %{root}, but is {'' if entry.view else 'not '}made by a view")
             if root not in known:
                 raise Malformed(f"{at}: root %{root} does not exist")
     for v in (*graph.outputs, *(m.value for m in graph.mutations)):

@@ -84,7 +84,8 @@ def _expr(e: Expr, memo: dict[int, str]) -> str:
 def _expr_text(e: Expr, memo: dict[int, str]) -> str:
     t = type(e)
     if t is Literal:
-        return repr(e.value) if e.dtype in (torch.int64, torch.float32, torch.bool) else f"{e.value!r}:{dtype_text(e.dtype)}"
+        plain = e.dtype in (torch.int64, torch.float32, torch.bool)
+        return repr(e.value) if plain else f"{e.value!r}:{dtype_text(e.dtype)}"
     if t is SizeOf:
         return f"<{e.size}>"
     if t is Index:
@@ -122,7 +123,8 @@ def loop_text(loop: Loop) -> str:
         how = f"{loop.combiner}:{dtype_text(loop.acc)}"
         return f"reduce {axes_text(loop.axes)} over {axes_text(loop.reduce_axes)}: {at} = {how} {expr_text(loop.value)}"
     if t is Scan:
-        return f"scan {axes_text(loop.axes)} along {axis_text(loop.axis)}: {at} = {loop.combiner} {expr_text(loop.value)}"
+        along = axis_text(loop.axis)
+        return f"scan {axes_text(loop.axes)} along {along}: {at} = {loop.combiner} {expr_text(loop.value)}"
     raise TypeError(f"{t.__name__} is no loop")
 
 

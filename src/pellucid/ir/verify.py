@@ -30,8 +30,9 @@ from .types import (
 
 COMBINERS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf")
-SAME_DTYPE = ("add", "sub", "mul", "neg", "abs", "fma", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "pow",
-              "sign", "reciprocal", "rsqrt", "sqrt", "floor", "ceil", "trunc", "round", "and", "or", "xor", "not")
+SAME_DTYPE = ("add", "sub", "mul", "neg", "abs", "fma", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max",
+              "pow", "sign", "reciprocal", "rsqrt", "sqrt", "floor", "ceil", "trunc", "round", "and", "or", "xor",
+              "not")
 ARITY = {"fma": 3, "where": 3, **dict.fromkeys(
     ("add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "pow", "atan2", "eq", "ne", "lt",
      "le", "gt", "ge", "and", "or", "xor", "shl", "shr", "check_index"), 2)}

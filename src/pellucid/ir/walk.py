@@ -1,4 +1,4 @@
-"""Walking and rewriting scalar expressions, once an object: expressions are trees in name and shared graphs in memory."""
+"""Walking and rewriting scalar expressions, each object once: they are trees in name and shared graphs in memory."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def share_heads(works: Works, w: Work) -> None:
 def _one_of_each(works: Works, v: View, times: int) -> View | None:
     """(B, H, S, E) whose heads repeat `times` times each, as a view of one of each in the source of the copy."""
     (b, h, n, e), (sb, sh, sn, se) = v.shape, v.strides
-    source = _source(works, View(v.buffer, v.dtype, (b, h // times, times, n, e), (sb, sh * times, sh, sn, se), v.offset))
+    parted = View(v.buffer, v.dtype, (b, h // times, times, n, e), (sb, sh * times, sh, sn, se), v.offset)
+    source = _source(works, parted)
     if source is None or source.strides[2] != 0:
         return None
     strides = source.strides[:2] + source.strides[3:]
@@ -153,7 +154,8 @@ def _target(works: Works, v: View, copy: Work) -> View | None:
     maker = Work(-1, -1, "map")
     kept = [k for k, n in enumerate(v.shape) if not (type(n) is int and n == 1)]
     maker.axes = tuple([works._canonical("v", k, v.shape[k]) for k in kept])
-    maker.out = View(v.buffer, v.dtype, tuple([v.shape[k] for k in kept]), tuple([v.strides[k] for k in kept]), v.offset)
+    shape, steps = tuple([v.shape[k] for k in kept]), tuple([v.strides[k] for k in kept])
+    maker.out = View(v.buffer, v.dtype, shape, steps, v.offset)
     at = producer_index(pool, source, maker)
     if at is None:
         return None

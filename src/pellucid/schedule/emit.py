@@ -11,7 +11,6 @@ from .pool import INT, bits
 from .printer import Emitted, Printer
 from .work import Works
 
-
 SHORT = 8
 """Axes of fewer iterations are no use as vector axes."""
 

@@ -240,7 +240,7 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr
     return pool.cost_along(maker.value, moving) <= CHEAP
 
 
-# ------------------------------------------------------------------ splitting a consumer's axis where dimensions were merged
+# ------------------------------------------------------------------ splitting an axis where dimensions were merged
 def _ask_split(load: Load, maker: Work, w: Work, wanted: dict[Axis, Size]) -> None:
     """If a term runs over several of the maker's axes at once (a flattened view), ask for its axis to be split."""
     order = maker.ordered()

@@ -66,7 +66,8 @@ class _Made:
 
     def __init__(self, work: Work, phase: int, bucket: Bucket | None, inner: tuple[Axis, ...],
                  places: tuple[Axis, ...], value: Expr):
-        self.work, self.phase, self.bucket, self.inner, self.places, self.value = work, phase, bucket, inner, places, value
+        self.work, self.phase, self.bucket = work, phase, bucket
+        self.inner, self.places, self.value = inner, places, value
         self.scratch: tuple[Buffer, Store] | None = None
 
 

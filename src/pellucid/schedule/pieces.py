@@ -18,7 +18,7 @@ MOST_PIECES = 4
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Windows of a buffer that cover it along one dimension of stride `stride` and size `size`: (start, extent) of each."""
+    """Windows of a buffer that cover it along one dimension, of stride `stride` and size `size`: start and extent."""
 
     stride: Size
     size: Size

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..graph.types import Graph
 from ..ir.types import Buffer, BufferId, Program
+from .elide import write_through_copies
 from .emit import Emitter
 from .group import group_works
-from .elide import write_through_copies
 from .inline import inline, prune
 from .inplace import write_in_place
 from .large import split_large_reductions
@@ -26,7 +26,7 @@ OWN_STORAGE = ("opaque",)
 
 
 def schedule(program: Program, graph: Graph) -> Plan:
-    """The plan that runs a lowered graph. `program.outputs` must name the graph's outputs, then its mutations' values."""
+    """The plan that runs a lowered graph. `program.outputs` names the graph's outputs, then its mutations' values."""
     handed = hand_out(program, graph)
     keep = {*handed.owners, *(c.buffer for c in handed.commits)}
     works = Works(program, frozenset(keep))

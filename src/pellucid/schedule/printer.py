@@ -133,7 +133,8 @@ class Printer:
         for a in reversed(parallel):
             statements = (For(a, statements, "parallel"),)
         known = self.works.buffers
-        kernel = Kernel("", statements, tuple([known[b] for b in self.buffers if b in known]), tuple(self.symbols), scratch,
+        buffers = tuple([known[b] for b in self.buffers if b in known])
+        kernel = Kernel("", statements, buffers, tuple(self.symbols), scratch,
                         tuple([b for b in self.reads if b in known]), tuple([b for b in self.writes if b in known]),
                         self.origins, self.checks)
         top = sorted(self.functions, key=lambda f: -SCALAR_COST.get(f, 1))[:3]

@@ -10,8 +10,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.types import (Accumulator, BufferId, Call, Expr, Fold, For, Index, Kernel, Let, Literal, Load, SizeOf, Stmt, View,
-                        Write)
+from ..ir.types import (
+    Accumulator,
+    BufferId,
+    Call,
+    Expr,
+    Fold,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Literal,
+    Load,
+    SizeOf,
+    Stmt,
+    View,
+    Write,
+)
 from .nest import Group
 from .printer import Emitted
 from .work import Works
@@ -75,7 +90,8 @@ def signature(group: Group, stored: set[BufferId]) -> tuple[tuple[Any, ...], lis
     return tuple(tokens), list(buffers)
 
 
-def again(works: Works, made: Emitted, before: list[BufferId], now: list[BufferId], origins: tuple[int, ...]) -> Emitted:
+def again(works: Works, made: Emitted, before: list[BufferId], now: list[BufferId],
+          origins: tuple[int, ...]) -> Emitted:
     """The kernel of `made`, with the buffers `before` replaced by `now`."""
     swap = dict(zip(before, now))
     k = made.kernel

@@ -64,7 +64,8 @@ def to_text(plan: Plan) -> str:
         what = f"b{o.buffer}" if type(o) is NewOutput else f"{'input' if type(o) is ViewOfInput else 'output'} " + str(
             o.input if type(o) is ViewOfInput else o.output)
         whole = " itself" if getattr(o, "whole", False) else ""
-        lines.append(f"output {k}: {what}{whole} {sizes_text(o.shape)} strides {sizes_text(o.strides)} offset {o.offset}")
+        shape = f"{sizes_text(o.shape)} strides {sizes_text(o.strides)}"
+        lines.append(f"output {k}: {what}{whole} {shape} offset {o.offset}")
     lines += [f"commit input {c.input} = b{c.buffer}" for c in plan.commits]
     lines += [f"needs {p}" for p in plan.preconditions]
     lines += [f"steps {a} and {b} not fused: {why}" for a, b, why in plan.not_fused]

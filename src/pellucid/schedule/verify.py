@@ -80,14 +80,15 @@ def _arena(plan: Plan, buffers: dict[BufferId, Buffer], values: Mapping[Sym, int
             if max(lo, lo2) < min(hi, hi2) and p.first <= q.last and q.first <= p.last:
                 old, new = (p, q) if p.first < q.first else (q, p)
                 step = plan.steps[new.first] if new.first < len(plan.steps) else None
-                if old.last == new.first and type(step) is KernelStep and same_points(step.kernel, old.buffer, new.buffer):
+                if old.last == new.first and type(step) is KernelStep and same_points(
+                        step.kernel, old.buffer, new.buffer):
                     continue
                 raise Malformed(f"buffers {p.buffer} and {q.buffer} share memory while both are live")
 
 
 # ------------------------------------------------------------------ kernels
 def verify_kernel(kernel: Kernel) -> None:
-    """Scopes of axes and variables, dtypes, listed buffers and symbols, and the shapes of loops that printers rely on."""
+    """Scopes of axes and variables, dtypes, listed buffers and symbols, and the forms of loops that printers need."""
     try:
         _KernelChecker(kernel).run()
     except Malformed as e:
@@ -108,7 +109,7 @@ class _KernelChecker:
         self.body(k.body, (), True)
         rows = {r.id for r in k.rows}
         if self.reads - rows != set(k.reads) or self.writes - rows != set(k.writes):
-            raise Malformed(f"reads {sorted(self.reads)} and writes {sorted(self.writes)} are not those that are listed")
+            raise Malformed(f"reads {sorted(self.reads)} and writes {sorted(self.writes)} are not those listed")
 
     def body(self, body: Sequence[Stmt], axes: tuple[Axis, ...], leading: bool) -> None:
         for s in body:

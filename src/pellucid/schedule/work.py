@@ -260,7 +260,7 @@ def _attribute(pool: Pool, items: Sequence[tuple[Expr, Size, Size]], offset: Siz
     for e, n, stride in items:
         if (type(stride) is int and stride == 0) or (type(n) is int and n == 1):
             continue
-        for a, s in order:
+        for a, s in order:  # noqa: B007
             k = exact_quotient(stride, s)
             if k is not None:
                 break
