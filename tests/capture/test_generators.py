@@ -63,8 +63,8 @@ def nested():
         print("cleaned")
 
 
-@pytest.mark.parametrize("fn, seen", [(plain, False), (narrow, False), (everything, True), (bare, True), (cleaning, True),
-                                      (nested, True)], ids=lambda x: getattr(x, "__name__", str(x)))
+@pytest.mark.parametrize("fn, seen", [(plain, False), (narrow, False), (everything, True), (bare, True),
+                                      (cleaning, True), (nested, True)], ids=lambda x: getattr(x, "__name__", str(x)))
 def test_closing_is_seen(fn, seen, capsys):
     code = decode(fn.__code__)
     first = next(i for i, instr in enumerate(code.instrs) if instr.op == "YIELD_VALUE")
