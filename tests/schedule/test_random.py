@@ -147,7 +147,8 @@ def test_random_graphs(recipe):
 
 
 STORED_ONCE_A_ROW = ([(6,), (4, 6), (6,)], [
-    ("reduce", 0, (1,), (1, True)), ("unary", 0, (3,), None), ("gather", 0, (4,), (1, (0, 0))), ("unary", 0, (5,), None),
+    ("reduce", 0, (1,), (1, True)), ("unary", 0, (3,), None), ("gather", 0, (4,), (1, (0, 0))),
+    ("unary", 0, (5,), None),
     ("softmax", 0, (6,), 0), ("unary", 0, (7,), None), ("unary", 0, (8,), None), ("binary", 0, (6, 3), None),
     ("expand", 0, (10,), (3, 4, 2)), ("gather", 0, (11,), (2, (0,))), ("binary", 0, (12, 4), None),
     ("unary", 0, (13,), None), ("unary", 0, (14,), None), ("unary", 0, (15,), None)], [5, 16])

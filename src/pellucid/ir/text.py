@@ -99,7 +99,7 @@ def _expr_text(e: Expr, memo: dict[int, str]) -> str:
             text = f"({text})"
         return text
     args = [_expr(a, memo) for a in e.args]
-    if e.fn in _INFIX:
+    if e.fn in _INFIX and len(args) == 2:
         return f"({args[0]} {_INFIX[e.fn]} {args[1]})"
     if e.fn == "cast":
         return f"{dtype_text(e.dtype)}({args[0]})"
