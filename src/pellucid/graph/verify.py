@@ -57,6 +57,6 @@ def verify(graph: Graph) -> None:
         if v not in known:
             raise Malformed(f"%{v} is handed out but never made")
     for m in graph.mutations:
-        meta = graph.metas[m.value]
-        if not isinstance(meta, TensorMeta) or meta.shape != graph.metas[graph.inputs[m.input].value].shape:
+        new, old = graph.metas[m.value], graph.inputs[m.input].meta
+        if not isinstance(new, TensorMeta) or not isinstance(old, TensorMeta) or new.shape != old.shape:
             raise Malformed(f"input {m.input} is to become %{m.value} of another shape")

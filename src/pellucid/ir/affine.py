@@ -18,21 +18,20 @@ class Affine:
 
 def affine(e: Expr) -> Affine | None:
     """The affine form of an integer expression, or None where it has none (a load, a modulo ...)."""
-    t = type(e)
-    if t is Index:
+    if isinstance(e, Index):
         return Affine(((e.axis, 1),))
-    if t is Literal:
-        return Affine((), int(e.value)) if not e.dtype.is_floating_point and not e.dtype.is_complex else None
-    if t is SizeOf:
+    if isinstance(e, Literal):
+        return Affine((), int(e.value)) if isinstance(e.value, int) and not e.dtype.is_floating_point else None
+    if isinstance(e, SizeOf):
         return Affine((), e.size)
-    if t is not Call or e.fn not in ("add", "sub", "mul", "neg"):
+    if not isinstance(e, Call) or e.fn not in ("add", "sub", "mul", "neg"):
         return None
-    parts = [affine(a) for a in e.args]
-    if any(p is None for p in parts):
+    a = affine(e.args[0])
+    if a is None or e.fn == "neg":
+        return None if a is None else scale(a, -1)
+    b = affine(e.args[1])
+    if b is None:
         return None
-    if e.fn == "neg":
-        return scale(parts[0], -1)
-    a, b = parts
     if e.fn == "mul":
         if not a.terms:
             return scale(b, a.const)

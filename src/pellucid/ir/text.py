@@ -82,17 +82,16 @@ def _expr(e: Expr, memo: dict[int, str]) -> str:
 
 
 def _expr_text(e: Expr, memo: dict[int, str]) -> str:
-    t = type(e)
-    if t is Literal:
+    if isinstance(e, Literal):
         plain = e.dtype in (torch.int64, torch.float32, torch.bool)
         return repr(e.value) if plain else f"{e.value!r}:{dtype_text(e.dtype)}"
-    if t is SizeOf:
+    if isinstance(e, SizeOf):
         return f"<{e.size}>"
-    if t is Index:
+    if isinstance(e, Index):
         return axis_text(e.axis)
-    if t is Var:
+    if isinstance(e, Var):
         return f"v{e.id}"
-    if t is Load:
+    if isinstance(e, Load):
         text = view_text(e.view, [_expr(i, memo) for i in e.index])
         if e.mask is not None:
             text += f" if {_expr(e.mask, memo)} else {e.other.value if e.other else '?'}"
@@ -108,24 +107,23 @@ def _expr_text(e: Expr, memo: dict[int, str]) -> str:
 
 def loop_text(loop: Loop) -> str:
     """One line: what is written, over which axes, and the value."""
-    t = type(loop)
-    if t is Extern:
+    if isinstance(loop, Extern):
         params = "".join(f", {k}={v!r}" for k, v in loop.params)
         ins = ", ".join(view_text(v) for v in loop.ins)
         return f"{', '.join(view_text(v) for v in loop.outs)} = {loop.kind}({ins}{params})"
-    if t is Scatter:
+    if isinstance(loop, Scatter):
         at = view_text(loop.out, [expr_text(i) for i in loop.index])
         return f"scatter {axes_text(loop.axes)}: {at} {loop.combine or ''}= {expr_text(loop.value)}"
     at = view_text(loop.out, [axis_text(a) for a in loop.axes])
-    if t is Map:
+    if isinstance(loop, Map):
         return f"map {axes_text(loop.axes)}: {at} = {expr_text(loop.value)}"
-    if t is Reduce:
+    if isinstance(loop, Reduce):
         how = f"{loop.combiner}:{dtype_text(loop.acc)}"
         return f"reduce {axes_text(loop.axes)} over {axes_text(loop.reduce_axes)}: {at} = {how} {expr_text(loop.value)}"
-    if t is Scan:
+    if isinstance(loop, Scan):
         along = axis_text(loop.axis)
         return f"scan {axes_text(loop.axes)} along {along}: {at} = {loop.combiner} {expr_text(loop.value)}"
-    raise TypeError(f"{t.__name__} is no loop")
+    raise TypeError(f"{type(loop).__name__} is no loop")
 
 
 def to_text(program: Program) -> str:

@@ -65,7 +65,7 @@ def verify(program: Program) -> None:
 
 
 def _loop(loop: Loop, buffers: dict[BufferId, Buffer], defined: set[BufferId]) -> None:
-    if type(loop) is Extern:
+    if isinstance(loop, Extern):
         for v in loop.ins:
             _view(v, buffers)
             if v.buffer not in defined:
@@ -75,12 +75,12 @@ def _loop(loop: Loop, buffers: dict[BufferId, Buffer], defined: set[BufferId]) -
             defined.add(v.buffer)
         return
     _view(loop.out, buffers)
-    axes = loop.axes + (loop.reduce_axes if type(loop) is Reduce else ())
+    axes = loop.axes + (loop.reduce_axes if isinstance(loop, Reduce) else ())
     if len({a.id for a in axes}) != len(axes):
         raise Malformed("an axis occurs twice")
     checker = Checker(buffers, axes, defined)
     value = checker.check(loop.value)
-    if type(loop) is Scatter:
+    if isinstance(loop, Scatter):
         for i in loop.index:
             if checker.check(i) != torch.int64:
                 raise Malformed(f"scatter index {expr_text(i)} is {i.dtype}, not int64")
@@ -88,11 +88,11 @@ def _loop(loop: Loop, buffers: dict[BufferId, Buffer], defined: set[BufferId]) -
             raise Malformed("scatter's index has another number of dimensions than its output")
     elif tuple(a.size for a in loop.axes) != loop.out.shape:
         raise Malformed(f"axes of sizes {[str(a.size) for a in loop.axes]} write a view of shape {loop.out.shape}")
-    if type(loop) is Reduce:
+    if isinstance(loop, Reduce):
         if loop.combiner not in COMBINERS:
             raise Malformed(f"unknown combiner {loop.combiner!r}; known: {', '.join(COMBINERS)}")
         value = torch.int64 if loop.combiner.startswith("arg") else loop.out.dtype
-    elif type(loop) is Scan and loop.axis not in loop.axes:
+    elif isinstance(loop, Scan) and loop.axis not in loop.axes:
         raise Malformed("the scan's axis is not one of its axes")
     if value != loop.out.dtype:
         raise Malformed(f"a value of {value} is written to {loop.out.dtype}")
@@ -119,19 +119,18 @@ class Checker:
         if id(e) in self.seen:
             return e.dtype
         self.seen[id(e)] = e
-        t = type(e)
-        if t is Index:
+        if isinstance(e, Index):
             if e.axis.id not in self.axes:
                 raise Malformed(f"axis {expr_text(e)} is used outside its loop")
-        elif t is Var:
+        elif isinstance(e, Var):
             if self.variables.get(e.id) != e.dtype:
                 raise Malformed(f"variable v{e.id} of {e.dtype} is not defined here")
-        elif t is Load:
+        elif isinstance(e, Load):
             self._load(e)
-        elif t is Call:
+        elif isinstance(e, Call):
             self._call(e)
-        elif t is not Literal and t is not SizeOf:
-            raise Malformed(f"{t.__name__} is no expression")
+        elif not isinstance(e, Literal) and not isinstance(e, SizeOf):
+            raise Malformed(f"{type(e).__name__} is no expression")
         return e.dtype
 
     def _load(self, e: Load) -> None:

@@ -8,10 +8,9 @@ from .types import Call, Expr, Extern, Index, Load, Loop, Reduce, Scatter
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
-    t = type(e)
-    if t is Call:
+    if isinstance(e, Call):
         return e.args
-    if t is Load:
+    if isinstance(e, Load):
         return e.index if e.mask is None else (*e.index, e.mask)
     return ()
 
@@ -29,14 +28,14 @@ def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def loads(roots: Iterable[Expr]) -> list[Load]:
-    return [e for e in walk(roots) if type(e) is Load]
+    return [e for e in walk(roots) if isinstance(e, Load)]
 
 
 def rebuild(e: Expr, parts: tuple[Expr, ...]) -> Expr:
     """e with other children (in the order of `children`)."""
-    if type(e) is Call:
+    if isinstance(e, Call):
         return Call(e.fn, parts, e.dtype)
-    if type(e) is Load:
+    if isinstance(e, Load):
         n = len(e.index)
         return Load(e.view, parts[:n], parts[n] if e.mask is not None else None, e.other)
     return e
@@ -67,24 +66,22 @@ def rewrite(e: Expr, rule: Callable[[Expr], Expr | None], memo: dict[int, Expr])
 def substitute_axes(e: Expr, values: dict[int, Expr], memo: dict[int, Expr] | None = None) -> Expr:
     """e with Index(axis) replaced by values[axis.id] where there is one."""
     def rule(x: Expr) -> Expr | None:
-        return values.get(x.axis.id) if type(x) is Index else None
+        return values.get(x.axis.id) if isinstance(x, Index) else None
     return rewrite(e, rule, {} if memo is None else memo)
 
 
 def expressions(loop: Loop) -> tuple[Expr, ...]:
     """The scalar expressions of a loop."""
-    t = type(loop)
-    if t is Extern:
+    if isinstance(loop, Extern):
         return ()
-    if t is Scatter:
+    if isinstance(loop, Scatter):
         return (*loop.index, loop.value)
     return (loop.value,)
 
 
 def axes_of(loop: Loop) -> tuple:
-    t = type(loop)
-    if t is Extern:
+    if isinstance(loop, Extern):
         return ()
-    return loop.axes + loop.reduce_axes if t is Reduce else loop.axes
+    return loop.axes + loop.reduce_axes if isinstance(loop, Reduce) else loop.axes
 
 

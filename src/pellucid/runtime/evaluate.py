@@ -275,17 +275,17 @@ class Evaluator:
     def loop(self, loop: Map | Reduce | Scan | Scatter) -> None:
         axes = loop.axes
         memo: dict[int, torch.Tensor] = {}
-        if type(loop) is Map:
+        if isinstance(loop, Map):
             self.store(loop.out, tuple([Index(a) for a in axes]), self.eval(loop.value, axes, memo), axes)
-        elif type(loop) is Reduce:
+        elif isinstance(loop, Reduce):
             space = axes + loop.reduce_axes
             value = self.reduce(loop.combiner, self.eval(loop.value, space, memo), space, len(axes), loop.acc)
             self.store(loop.out, tuple([Index(a) for a in axes]), value.to(loop.out.dtype), axes)
-        elif type(loop) is Scan:
+        elif isinstance(loop, Scan):
             value = self.eval(loop.value, axes, memo).expand(self.shape(axes))
             done = prefix(loop.combiner, value, _position(axes, loop.axis))
             self.store(loop.out, tuple([Index(a) for a in axes]), done, axes)
-        elif type(loop) is Scatter:
+        elif isinstance(loop, Scatter):
             self.store(loop.out, loop.index, self.eval(loop.value, axes, memo), axes, loop.combine or "last", memo)
         else:
             raise TypeError(f"{type(loop).__name__} is no loop")
@@ -295,7 +295,7 @@ class Evaluator:
         """Run a kernel's statements. Its row buffers get one copy an iteration of the leading parallel axes."""
         axes: list[Axis] = []
         body = kernel.body
-        while len(body) == 1 and type(body[0]) is For and body[0].mode == "parallel":
+        while len(body) == 1 and isinstance(body[0], For) and body[0].mode == "parallel":
             axes.append(body[0].axis)
             body = body[0].body
         copies = math.prod(self.shape(tuple(axes)))
@@ -378,16 +378,17 @@ def _scatter_nest(s: For) -> tuple[tuple[Axis, ...], tuple[Let, ...], Write] | N
     """Serial loops around Lets and one Write that reads nothing it writes: one ordered scatter."""
     axes = [s.axis]
     body = s.body
-    while len(body) == 1 and type(body[0]) is For and body[0].mode == "serial":
+    while len(body) == 1 and isinstance(body[0], For) and body[0].mode == "serial":
         axes.append(body[0].axis)
         body = body[0].body
-    if not body or type(body[-1]) is not Write or any(type(x) is not Let for x in body[:-1]):
+    lets = tuple([x for x in body[:-1] if isinstance(x, Let)])
+    write = body[-1] if body else None
+    if not isinstance(write, Write) or len(lets) != len(body) - 1:
         return None
-    write = body[-1]
-    exprs = [x.value for x in body[:-1]] + [write.value, *write.index]
+    exprs = [x.value for x in lets] + [write.value, *write.index]
     if any(v.buffer == write.view.buffer for e in exprs for v in loaded_views(e)):
         return None
-    return tuple(axes), body[:-1], write
+    return tuple(axes), lets, write
 
 
 def loaded_views(e: Expr) -> list[View]:
@@ -400,12 +401,12 @@ def loaded_views(e: Expr) -> list[View]:
         if id(x) in seen:
             continue
         seen.add(id(x))
-        if type(x) is Load:
+        if isinstance(x, Load):
             found.append(x.view)
             stack.extend(x.index)
             if x.mask is not None:
                 stack.append(x.mask)
-        elif type(x) is Call:
+        elif isinstance(x, Call):
             stack.extend(x.args)
     return found
 

@@ -31,7 +31,7 @@ def read_symbols(defs: Sequence[SymbolDef], inputs: Sequence[Any]) -> dict[Sym, 
 def _input_flats(buffers: Sequence[Buffer], inputs: Sequence[Any]) -> dict[BufferId, torch.Tensor]:
     flats = {}
     for b in buffers:
-        if b.space in ("input", "constant"):
+        if b.space in ("input", "constant") and b.index is not None:
             t = inputs[b.index]
             if not isinstance(t, torch.Tensor) or t.dtype != b.dtype:
                 raise TypeError(f"graph input {b.index} should be a {b.dtype} tensor, got "
@@ -53,7 +53,7 @@ def run_program(program: Program, inputs: Sequence[Any],
             memory.flats[b.id] = poison(memory.new(b))
     with torch.no_grad():
         for loop in program.loops:
-            if type(loop) is Extern:
+            if isinstance(loop, Extern):
                 run_extern(loop, memory)
             else:
                 Evaluator(memory).loop(loop)
@@ -121,12 +121,12 @@ class _ReferencePlan:
 
     def _step(self, number: int, step: KernelStep | ExternStep, memory: Memory) -> None:
         try:
-            if type(step) is KernelStep:
+            if isinstance(step, KernelStep):
                 run_kernel(step.kernel, memory)
             else:
                 run_extern(step.extern, memory)
         except IndexFailed as e:
-            origins = step.kernel.origins if type(step) is KernelStep else ()
+            origins = step.kernel.origins if isinstance(step, KernelStep) else ()
             raise StepFailed(f"step {number}: {e}", number, origins[0] if origins else None) from e
         except (RuntimeError, ValueError, IndexError) as e:
             if not step.can_raise:
@@ -138,12 +138,12 @@ class _ReferencePlan:
         for o in self.plan.outputs:
             shape, strides = memory.sizes(o.shape), memory.sizes(o.strides)
             offset = memory.size(o.offset)
-            if type(o) is NewOutput:
+            if isinstance(o, NewOutput):
                 t = owners[o.buffer]
                 if offset or t.shape != shape or t.stride() != strides:
                     t = t.as_strided(shape, strides, offset)
-            elif type(o) is ViewOfInput or type(o) is ViewOfOutput:
-                t = inputs[o.input] if type(o) is ViewOfInput else made[o.output]
+            elif isinstance(o, ViewOfInput) or isinstance(o, ViewOfOutput):
+                t = inputs[o.input] if isinstance(o, ViewOfInput) else made[o.output]
                 if not o.whole:
                     t = t.as_strided(shape, strides, t.storage_offset() + offset)
             else:

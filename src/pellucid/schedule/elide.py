@@ -12,6 +12,7 @@ from dataclasses import replace
 from ..ir.types import BufferId, Index, Load, View
 from ..shapes.dim import Size, hint, product
 from ..shapes.env import prove
+from .pool import walked
 from .work import Work, Works, producer_index
 
 
@@ -66,7 +67,7 @@ def share_heads(works: Works, w: Work) -> None:
     k, v = w.extern.ins[1:3]
     heads = k.shape[1]
     maker = works.writers.get(k.buffer, [None])[0]
-    if type(heads) is not int or maker is None or maker.kind != "map" or type(maker.value) is not Load:
+    if type(heads) is not int or maker is None or maker.kind != "map" or not isinstance(maker.value, Load):
         return
     walked = works.pool.info[id(maker.value)].axes
     for a in maker.axes:
@@ -75,8 +76,8 @@ def share_heads(works: Works, w: Work) -> None:
             continue
         if hint(product(k.shape)) < HEAD_CALL * (heads // times - 1):
             return
-        shared = [_one_of_each(works, x, times) for x in (k, v)]
-        if all(x is not None and _row_major(x) for x in shared):
+        shared = [x for x in (_one_of_each(works, k, times), _one_of_each(works, v, times)) if x is not None]
+        if len(shared) == 2 and all(map(_row_major, shared)):
             w.extern = replace(w.extern, ins=(w.extern.ins[0], *shared, *w.extern.ins[3:]))
             w.reads = {x.buffer for x in w.extern.ins}
             return
@@ -101,7 +102,7 @@ def _source(works: Works, v: View) -> View | None:
     maker = makers[0]
     pool = works.pool
     source = maker.value
-    if type(source) is not Load or not pool.info[id(source)].normal or source.dtype != v.dtype:
+    if not isinstance(source, Load) or not pool.info[id(source)].normal or source.dtype != v.dtype:
         return None
     if len(works.writers.get(source.view.buffer, ())) > 1 or works.buffers[v.buffer].space != "arena":
         return None
@@ -111,9 +112,9 @@ def _source(works: Works, v: View) -> View | None:
     if at is None:
         return None
     moved = pool.renamed(source, {a.id: e for a, e in zip(maker.axes, at)})
-    if type(moved) is not Load or not pool.info[id(moved)].normal:
+    if not isinstance(moved, Load) or not pool.info[id(moved)].normal:
         return None
-    by_axis = dict(zip([i.axis.id for i in moved.index], moved.view.strides))
+    by_axis = {a.id: s for a, s in walked(moved)}
     strides = tuple([s if type(n) is int and n == 1 else by_axis.get(a.id, 0)
                      for n, s, a in zip(v.shape, v.strides, axes)])
     if any(prove("<=", 0, s) is not True for s in strides):
@@ -147,7 +148,7 @@ def _target(works: Works, v: View, copy: Work) -> View | None:
     if copy.kind != "map":
         return None
     source = copy.value
-    if type(source) is not Load or not pool.info[id(source)].normal:
+    if not isinstance(source, Load) or not pool.info[id(source)].normal:
         return None
     if source.dtype != v.dtype or len(works.writers[copy.out.buffer]) != 1 or not works.covers(copy):
         return None
@@ -163,7 +164,7 @@ def _target(works: Works, v: View, copy: Work) -> View | None:
     strides: list[Size] = list(v.strides)
     used = set()
     for k, e in zip(kept, at):
-        if type(e) is not Index or e.axis.size != v.shape[k] or e.axis.id in used:
+        if not isinstance(e, Index) or e.axis.size != v.shape[k] or e.axis.id in used:
             return None
         used.add(e.axis.id)
         strides[k] = stride_of[e.axis.id]

@@ -6,8 +6,8 @@ from ..ir.affine import Affine, address
 from ..ir.types import Axis, Call, Expr, Index, Load, View
 from ..shapes.dim import Size, exact_quotient, hint, product
 from .cost import CHEAP, SCRATCH_BYTES
-from .nest import Bucket, Nest, Store, normal_store, scratch_row
-from .pool import INT, bits
+from .nest import Bucket, Nest, normal_store, scratch_row
+from .pool import INT, Store, bits, walked
 from .printer import Emitted, Printer
 from .work import Works
 
@@ -93,7 +93,7 @@ class Emitter:
         nest = self.nest
         stores = self._stores()
         votes = self._votes([s.value for s in stores], stores)
-        strides = {i.axis.id: hint(s) for i, s in zip(stores[0].index, stores[0].view.strides) if type(i) is Index}
+        strides = {i.axis.id: hint(s) for i, s in zip(stores[0].index, stores[0].view.strides) if isinstance(i, Index)}
         best = max(reversed(nest.rows), key=lambda a: (votes.get(a.id, 0), hint(a.size) > 1))
         rest = sorted([a for a in nest.rows if a is not best], key=lambda a: -strides.get(a.id, 0))
         nest.rows = (*rest, best)
@@ -123,9 +123,9 @@ class Emitter:
             return
         roots = self._roots()
         loads = self.pool.loads_of(roots)
-        terms = [dict(zip([i.axis.id for i in ld.index], ld.view.strides)) for ld in loads
+        terms = [{a.id: s for a, s in walked(ld)} for ld in loads
                  if self.pool.info[id(ld)].normal]
-        terms += [dict(zip([i.axis.id for i in s.index], s.view.strides)) for s in self._stores() if _is_normal(s)]
+        terms += [{a.id: c for a, c in walked(s)} for s in self._stores() if _is_normal(s)]
         blocked = self._named_axes(roots, loads)
         merged: dict[int, Axis] = {}
         gone: set[int] = set()
@@ -138,7 +138,7 @@ class Emitter:
         memo: dict[int, Expr] = {}
         for ld in loads:
             if self.pool.info[id(ld)].normal:
-                memo[id(ld)] = self.pool.normal_load(ld.view.buffer, ld.dtype, _merged(ld.view, ld.index, merged, gone))
+                memo[id(ld)] = self.pool.normal_load(ld.view.buffer, ld.dtype, _merged(ld, merged, gone))
         self._rewrite(memo, None, merged, gone)
 
     def _merge(self, axes: tuple[Axis, ...], terms: list[dict[int, Size]], blocked: set[int], merged: dict[int, Axis],
@@ -178,12 +178,11 @@ class Emitter:
             if id(e) in seen:
                 continue
             seen.add(id(e))
-            t = type(e)
-            if t is Index:
+            if isinstance(e, Index):
                 named.add(e.axis.id)
-            elif t is Call:
+            elif isinstance(e, Call):
                 stack.extend(e.args)
-            elif t is Load and not self.pool.info[id(e)].normal:
+            elif isinstance(e, Load) and not self.pool.info[id(e)].normal:
                 stack.extend(e.index)
                 if e.mask is not None:
                     stack.append(e.mask)
@@ -198,10 +197,10 @@ class Emitter:
             if not _is_normal(s):
                 s.index = tuple([pool.replaced(i, memo, rename) for i in s.index])
             elif rename is None:
-                new = normal_store(pool, s.view, _merged(s.view, s.index, merged, gone), s.value)
+                new = normal_store(pool, s.view, _merged(s, merged, gone), s.value)
                 s.view, s.index = new.view, new.index
             else:
-                form = address(s.view, tuple([rename.get(i.axis.id, i) for i in s.index]))
+                form = address(s.view, tuple([rename.get(a.id) or pool.index(a) for a, _ in walked(s)]))
                 new = normal_store(pool, s.view, form, s.value)
                 s.view, s.index = new.view, new.index
         for b in self.nest.buckets:
@@ -246,19 +245,18 @@ class Emitter:
 
 
 def _is_normal(s: Store) -> bool:
-    return s.combine is None and all(type(i) is Index for i in s.index)
+    return s.combine is None and all(isinstance(i, Index) for i in s.index)
 
 
 def _vote(votes: dict[int, int], view: View, index: tuple[Expr, ...], weight: int) -> None:
     for i, s in zip(index, view.strides):
-        if type(s) is int and s == 1 and type(i) is Index:
+        if type(s) is int and s == 1 and isinstance(i, Index):
             votes[i.axis.id] = votes.get(i.axis.id, 0) + weight
 
 
-def _merged(view: View, index: tuple[Expr, ...], merged: dict[int, Axis], gone: set[int]) -> Affine:
+def _merged(at: Load | Store, merged: dict[int, Axis], gone: set[int]) -> Affine:
     """The affine address of an access after its axes were merged: the outer axes of a merger drop out."""
-    return Affine(tuple([(merged.get(i.axis.id, i.axis), s) for i, s in zip(index, view.strides)
-                         if i.axis.id not in gone]), view.offset)
+    return Affine(tuple([(merged.get(a.id, a), s) for a, s in walked(at) if a.id not in gone]), at.view.offset)
 
 
 def keep_across_phases(works: Works, nest: Nest) -> None:
@@ -281,7 +279,7 @@ def keep_across_phases(works: Works, nest: Nest) -> None:
         stack = list(roots)
         while stack:
             e = stack.pop()
-            if type(e) is not Call or id(e) in seen:
+            if not isinstance(e, Call) or id(e) in seen:
                 continue
             seen.add(id(e))
             info = pool.info[id(e)]
@@ -323,7 +321,7 @@ def _read_back(works: Works, nest: Nest) -> None:
         if here:
             _replace(works, b, here)
         for s in b.stores:
-            info = pool.info.get(id(s.value))
+            info = pool.info[id(s.value)]
             # a value that does not move with the loop is computed once a row, and is no element of the loop's own
             if _is_normal(s) and type(s.value) in (Call, Load) and info.cost > 1 and info.axes & own:
                 waiting[id(s.value)] = pool.load(s.view, s.index)

@@ -11,6 +11,7 @@ from ..ir.types import Axis, BufferId, Index, Load
 from ..shapes.dim import Size, hint, product
 from .cost import worth_rows
 from .nest import Group
+from .pool import walked
 from .work import Work, Works, producer_index
 
 MOST_MEMBERS = 40
@@ -119,7 +120,7 @@ class Grouping:
                 row = rows.get(a.id)
                 if row is None:
                     continue
-                if type(e) is Index and e.axis.id in own and e.axis.size == a.size and align.get(
+                if isinstance(e, Index) and e.axis.id in own and e.axis.size == a.size and align.get(
                         e.axis.id, row) is row and taken.get(row.id, e.axis.id) == e.axis.id:
                     align[e.axis.id] = row
                     taken[row.id] = e.axis.id
@@ -214,16 +215,16 @@ class Grouping:
                 if other.view.buffer != ld.view.buffer or not self.pool.info[id(other)].normal:
                     continue
                 rows = g.aligned[m.number]
-                by_stride = {s: i.axis for i, s in zip(other.index, other.view.strides)}
+                by_stride = {s: a for a, s in walked(other)}
                 if len(by_stride) != len(other.index):
                     continue
                 align: dict[int, Axis] = {}
-                for i, s in zip(ld.index, ld.view.strides):
+                for a, s in walked(ld):
                     match = by_stride.get(s)
-                    if match is None or match.size != i.axis.size:
+                    if match is None or match.size != a.size:
                         break
                     if match.id in rows:
-                        align[i.axis.id] = rows[match.id]
+                        align[a.id] = rows[match.id]
                 else:
                     return align
         return None
@@ -234,25 +235,22 @@ def _disjoint(a: Work, b: Work) -> bool:
     if a.kind != "map" or b.kind != "map":
         return False
     u, v = a.out, b.out
-    if u.strides != v.strides or type(u.offset) is not int or type(v.offset) is not int:
-        return _disjoint_symbolic(a, b)
-    if not all(type(s) is int and s > 0 for s in u.strides):
+    if u.strides != v.strides:
         return False
-    first, second = (u, v) if u.offset <= v.offset else (v, u)
-    gap = second.offset - first.offset
-    # along some dimension the first window ends before the second begins, and that dimension's steps are not crossed
-    for n, s in sorted(zip(first.shape, first.strides), key=lambda p: -p[1]):
-        if type(n) is not int:
-            return False
-        if gap >= s:
-            steps = gap // s
-            if steps >= n:
+    sizes = [n for n in (*u.shape, *v.shape) if isinstance(n, int)]
+    steps = [x for x in u.strides if isinstance(x, int) and x > 0]
+    if len(sizes) != 2 * len(u.shape) or len(steps) != len(u.strides):
+        return False
+    if not isinstance(u.offset, int) or not isinstance(v.offset, int):
+        return False
+    first, gap = (u, v.offset - u.offset) if u.offset <= v.offset else (v, u.offset - v.offset)
+    lengths = sizes[:len(u.shape)] if first is u else sizes[len(u.shape):]
+    # along some dimension the first window ends before the second begins
+    for n, step in sorted(zip(lengths, steps), key=lambda p: -p[1]):
+        if gap >= step:
+            if gap // step >= n:
                 return True
-            gap -= steps * s
-    return False
-
-
-def _disjoint_symbolic(a: Work, b: Work) -> bool:
+            gap -= gap // step * step
     return False
 
 

@@ -170,7 +170,8 @@ class _Inliner:
         if mask is None:
             return pool.renamed(maker.value, rename, self._nested(maker))
         value = pool.renamed(maker.value, rename, lambda ld: _masked(pool, ld, mask))
-        return pool.call("where", (mask, value, load.other), load.dtype)
+        assert load.other is not None
+        return pool.call("where", (mask, value, pool.literal(load.other.value, load.dtype)), load.dtype)
 
 
 def _inline_into(works: Works, w: Work, makers: Makers) -> None:
@@ -202,7 +203,7 @@ def _every_point(index: list[Expr], maker: Work) -> bool:
     """Whether the consumer runs over all of the maker's points (so that each of its checks is made)."""
     seen = set()
     for e, a in zip(index, maker.axes):
-        if type(e) is not Index or e.axis.size != a.size or e.axis.id in seen:
+        if not isinstance(e, Index) or e.axis.size != a.size or e.axis.id in seen:
             return False
         seen.add(e.axis.id)
     return True
@@ -223,7 +224,7 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr
     space = w.axes + w.red
     inner = w.inner_axis()
     hoists = inner is not None and hint(inner.size) >= INNER
-    if hoists and not mine.axes >> inner.id & 1 and info.cost <= MOST_HOISTED:
+    if inner is not None and hoists and not mine.axes >> inner.id & 1 and info.cost <= MOST_HOISTED:
         return True  # once a row
     if len(works.readers.get(load.view.buffer, ())) > 1 and (info.cost > CHEAP or info.loads > 1):
         return False
@@ -234,7 +235,7 @@ def _worthwhile(works: Works, w: Work, load: Load, maker: Work, index: list[Expr
     repeated = hint(product([a.size for a in space if not mine.axes >> a.id & 1]))
     if repeated <= 1 or info.cost <= CHEAP or (repeated <= 2 and info.cost <= TWICE):
         return True
-    if not hoists or not index:
+    if inner is None or not hoists or not index:
         return False
     moving = bits([a for a, e in zip(maker.axes, index) if pool.info[id(e)].axes >> inner.id & 1])
     return pool.cost_along(maker.value, moving) <= CHEAP
@@ -248,7 +249,7 @@ def _ask_split(load: Load, maker: Work, w: Work, wanted: dict[Axis, Size]) -> No
         return
     terms = [(i, n, s) for i, n, s in zip(load.index, load.view.shape, load.view.strides)]
     for e, n, stride in terms:
-        if type(e) is not Index or e.axis in wanted or e.axis.size != n:
+        if not isinstance(e, Index) or e.axis in wanted or e.axis.size != n:
             continue
         for a, s in reversed(order):
             k = exact_quotient(s, stride)

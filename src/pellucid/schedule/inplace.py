@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..graph.types import Graph, TensorMeta
-from ..ir.types import Buffer, BufferId, Call, Expr, Index, Load, View
+from ..ir.types import Buffer, BufferId, Call, Expr, Load, View
 from ..shapes.dim import Size
-from .pool import Pool
+from .pool import Pool, walked
 from .types import Commit
 from .work import Work, Works
 
@@ -52,13 +52,13 @@ def _copied(works: Works, b: BufferId, first: Work) -> BufferId | None:
     if first.kind != "map" or not works.covers(first):
         return None
     e = first.value
-    if type(e) is not Load or not works.pool.info[id(e)].normal or e.view.offset != 0:
+    if not isinstance(e, Load) or not works.pool.info[id(e)].normal or e.view.offset != 0:
         return None
     source, target = works.buffers[e.view.buffer], works.buffers[b]
     if (source.shape, source.strides, source.dtype) != (target.shape, target.strides, target.dtype):
         return None
     own = {a.id: s for a, s in zip(first.axes, first.out.strides)}
-    theirs = {i.axis.id: s for i, s in zip(e.index, e.view.strides)}
+    theirs = {a.id: s for a, s in walked(e)}
     return source.id if own == theirs else None
 
 
@@ -132,7 +132,7 @@ def _same_points(works: Works, w: Work, x: BufferId) -> bool:
     own = {a.id: s for a, s in zip(w.axes, w.out.strides)}
     for ld in w.loads:
         if ld.view.buffer == x:
-            theirs = {i.axis.id: s for i, s in zip(ld.index, ld.view.strides) if type(i) is Index}
+            theirs = {a.id: s for a, s in walked(ld)}
             if not works.pool.info[id(ld)].normal or ld.view.offset != w.out.offset or theirs != own:
                 return False
     return True
@@ -169,16 +169,17 @@ def _check_first(works: Works, w: Work) -> None:
 
 def _checks_in(pool: Pool, root: Expr) -> list[Expr]:
     """The outermost check_index calls of an expression."""
-    found, stack = [], [root]
+    found: list[Expr] = []
+    stack = [root]
     while stack:
         e = stack.pop()
         if not pool.info[id(e)].checks:
             continue
-        if type(e) is Call and e.fn == "check_index":
+        if isinstance(e, Call) and e.fn == "check_index":
             found.append(e)
-        elif type(e) is Call:
+        elif isinstance(e, Call):
             stack.extend(e.args)
-        elif type(e) is Load:
+        elif isinstance(e, Load):
             stack.extend(e.index)
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..ir.types import Buffer, BufferId, Expr, For, Kernel, Let, Load, View, Write
 from ..ir.walk import loads
-from ..shapes.dim import Size, exact_quotient, floordiv
+from ..shapes.dim import Size, exact_quotient, floordiv, hint
 from ..shapes.env import prove
 from .types import KernelStep, Place, Step
 
@@ -21,7 +21,7 @@ ALIGN = 64
 
 def touched(step: Step) -> tuple[tuple[BufferId, ...], tuple[BufferId, ...]]:
     """(read, written) buffers of a step."""
-    if type(step) is KernelStep:
+    if isinstance(step, KernelStep):
         return step.kernel.reads, step.kernel.writes
     return tuple([v.buffer for v in step.extern.ins]), tuple([v.buffer for v in step.extern.outs])
 
@@ -138,8 +138,8 @@ def plan_memory(steps: Sequence[Step], buffers: dict[BufferId, Buffer],
     sizes = {b: nbytes(buffers[b]) for b in first}
     for k, step in enumerate(steps):
         dying = [b for b in ends.get(k, ()) if first[b] < k]
-        for b in sorted(starts.get(k, ()), key=lambda b: -sizes[b] if isinstance(sizes[b], int) else 0):
-            donor = next((d for d in dying if sizes[d] == sizes[b] and type(step) is KernelStep
+        for b in sorted(starts.get(k, ()), key=lambda b: -hint(sizes[b])):
+            donor = next((d for d in dying if sizes[d] == sizes[b] and isinstance(step, KernelStep)
                           and same_points(step.kernel, d, b)), None)
             if donor is not None:
                 dying.remove(donor)
@@ -166,14 +166,14 @@ def same_points(kernel: Kernel, read: BufferId, written: BufferId) -> bool:
     All of a point's loads come before its writes (the printer sees to it), so the two may be one memory.
     """
     body = kernel.body
-    while len(body) == 1 and type(body[0]) is For:
+    while len(body) == 1 and isinstance(body[0], For):
         body = body[0].body
     target: tuple[View, tuple[Expr, ...]] | None = None
     roots: list[Expr] = []
     for s in body:
-        if type(s) is Let:
+        if isinstance(s, Let):
             roots.append(s.value)
-        elif type(s) is Write:
+        elif isinstance(s, Write):
             roots.append(s.value)
             roots.extend(s.index)
             if s.view.buffer == written:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..ir.affine import Affine, address
 from ..ir.types import Axis, Buffer, BufferId, Expr, Index, Load, Var, View
 from ..shapes.dim import Size
-from .pool import INT, Pool, bits
+from .pool import INT, Pool, Store, bits
 from .work import Work, Works, producer_index
 
 
@@ -27,14 +27,6 @@ class Group:
     fixed: bool
     members: list[Work] = field(default_factory=list)
     aligned: dict[int, dict[int, Axis]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Store:
-    view: View
-    index: tuple[Expr, ...]
-    value: Expr
-    combine: str | None = None
 
 
 @dataclass(slots=True)
@@ -102,6 +94,7 @@ class NestBuilder:
                 memo[id(ld)] = found
         value = self.pool.replaced(w.value, memo, rename)
         if w.kind == "reduce":
+            assert bucket is not None
             value = self._accumulate(w, bucket, value)
             phase_of_store = phase + 1
         else:
@@ -171,7 +164,7 @@ class NestBuilder:
             return self._under_mask(ld, p.value, rename)
         by_axis = dict(zip([a.id for a in p.work.axes], index))
         own = [pool.renamed(by_axis[a.id], rename) for a in p.inner]
-        if all(type(e) is Index and e.axis.id == a.id for e, a in zip(own, p.places)):
+        if all(isinstance(e, Index) and e.axis.id == a.id for e, a in zip(own, p.places)):
             return self._under_mask(ld, p.value, rename)  # at a later phase `cse` decides whether it is kept
         if p.work.out.buffer in self.stored:
             return None
@@ -185,11 +178,14 @@ class NestBuilder:
     def _under_mask(self, ld: Load, value: Expr, rename: dict[int, Expr]) -> Expr:
         if ld.mask is None:
             return value
-        return self.pool.call("where", (self.pool.renamed(ld.mask, rename), value, ld.other), ld.dtype)
+        assert ld.other is not None
+        other = self.pool.literal(ld.other.value, ld.other.dtype)
+        return self.pool.call("where", (self.pool.renamed(ld.mask, rename), value, other), ld.dtype)
 
     # ---------------------------------------------------------------- results
     def _accumulate(self, w: Work, bucket: Bucket, value: Expr) -> Expr:
         pool = self.pool
+        assert w.combiner is not None and w.acc is not None
         arg = w.combiner in ("argmin", "argmax")
         dtype = INT if arg else w.acc
         var = pool.var(self.works.new_var(), dtype, bits(self.group.rows))
@@ -230,7 +226,7 @@ def _pointwise(p: _Made, index: list[Expr] | None, inner: tuple[Axis, ...]) -> d
     match: dict[int, Axis] = {}
     for a, place in zip(p.inner, p.places):
         e = by_axis[a.id]
-        if type(e) is not Index or e.axis not in inner or e.axis.size != a.size or e.axis.id in match:
+        if not isinstance(e, Index) or e.axis not in inner or e.axis.size != a.size or e.axis.id in match:
             return None
         match[e.axis.id] = place
     return match

@@ -30,7 +30,8 @@ def hand_out(program: Program, graph: Graph) -> Handed:
                          f"{len(graph.mutations)} mutations needs {n + len(graph.mutations)} (use ir.lower.lower)")
     buffers = {b.id: b for b in program.buffers}
     commits = []
-    storage_of_input: dict[BufferId, int] = {b.id: b.index for b in program.buffers if b.space == "input"}
+    storage_of_input: dict[BufferId, int] = {b.id: b.index for b in program.buffers
+                                             if b.space == "input" and b.index is not None}
     whole_input = {g.value: i for i, g in enumerate(graph.inputs)}
     for m, view in zip(graph.mutations, program.outputs[n:]):
         if buffers[view.buffer].space == "input" and buffers[view.buffer].index == m.input:

@@ -72,7 +72,7 @@ def cut_consumer(works: Works, w: Work, pieced: dict[BufferId, Pieces]) -> list[
         if p is None or ld.mask is not None:
             continue
         for i, s in zip(ld.index, ld.view.strides):
-            if s == p.stride and type(i) is Index and i.axis.size == p.size and i.axis in w.axes:
+            if s == p.stride and isinstance(i, Index) and i.axis.size == p.size and i.axis in w.axes:
                 parts = _cut(works, w, i.axis, p)
                 return [x for part in parts for x in cut_consumer(works, part, pieced)]
     return [w]

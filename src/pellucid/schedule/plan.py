@@ -95,7 +95,7 @@ def _spaces(works: Works, steps: list[Step], owners: dict[BufferId, int]) -> dic
     """Buffers with their final spaces: outputs own their storage, and so does what an opaque operation may keep."""
     buffers = dict(works.buffers)
     for s in steps:
-        if type(s) is ExternStep and s.extern.kind in OWN_STORAGE:
+        if isinstance(s, ExternStep) and s.extern.kind in OWN_STORAGE:
             for v in (*s.extern.ins, *s.extern.outs):
                 if buffers[v.buffer].space == "arena":
                     buffers[v.buffer] = replace(buffers[v.buffer], space="output")
@@ -105,7 +105,7 @@ def _spaces(works: Works, steps: list[Step], owners: dict[BufferId, int]) -> dic
 
 
 def _with_buffers(step: Step, buffers: dict[BufferId, Buffer]) -> Step:
-    if type(step) is not KernelStep:
+    if not isinstance(step, KernelStep):
         return step
     k = step.kernel
     return replace(step, kernel=replace(k, buffers=tuple([buffers[b.id] for b in k.buffers])))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,16 @@ from .cost import GATHER_COST, LOAD_COST, SCALAR_COST
 
 INT = torch.int64
 HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass(slots=True)
+class Store:
+    """One element written: `view[index] = value`, or an update of what is there."""
+
+    view: View
+    index: tuple[Expr, ...]
+    value: Expr
+    combine: str | None = None
 
 
 OnLoad = Callable[[Load], Expr | None]
@@ -46,6 +56,11 @@ def bits(axes: Iterable[Axis]) -> int:
     return mask
 
 
+def walked(at: Load | Store) -> list[tuple[Axis, Size]]:
+    """The axes that an access in normal form walks, with their strides."""
+    return [(i.axis, s) for i, s in zip(at.index, at.view.strides) if isinstance(i, Index)]
+
+
 class Pool:
     """A table of expressions. All expressions handed to its methods as parts must come from it."""
 
@@ -54,6 +69,7 @@ class Pool:
         self.info: dict[int, Info] = {}
         self.indices: dict[int, Index] = {}
         self.normals: dict[Any, Load] = {}
+        self.variables: dict[int, Var] = {}
         self.below: dict[int, list[Load]] = {}
         self.alias: dict[BufferId, BufferId] = {}
         """Buffers that are known to hold what another one holds: loads go there."""
@@ -66,7 +82,7 @@ class Pool:
         return self._leaf(key, Literal, (value, dtype))
 
     def size(self, size: Size) -> Expr:
-        return self._leaf((SizeOf, size), SizeOf, (size,)) if type(size) is Dim else self.literal(size, INT)
+        return self._leaf((SizeOf, size), SizeOf, (size,)) if isinstance(size, Dim) else self.literal(size, INT)
 
     def index(self, axis: Axis) -> Index:
         found = self.indices.get(axis.id)
@@ -76,10 +92,9 @@ class Pool:
         return found
 
     def var(self, number: int, dtype: torch.dtype, axes: int = 0) -> Var:
-        key = (Var, number)
-        found = self.table.get(key)
+        found = self.variables.get(number)
         if found is None:
-            found = self.table[key] = Var(number, dtype)
+            found = self.variables[number] = Var(number, dtype)
             self.info[id(found)] = Info(axes, 0, 0, False)
         return found
 
@@ -116,7 +131,7 @@ class Pool:
         return Info(axes, cost, loads, checks)
 
     def load(self, view: View, index: tuple[Expr, ...], mask: Expr | None = None, other: Literal | None = None) -> Expr:
-        if mask is not None and type(mask) is Literal:
+        if mask is not None and isinstance(mask, Literal):
             if not mask.value:
                 assert other is not None
                 return self.literal(other.value, other.dtype)
@@ -132,7 +147,7 @@ class Pool:
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = Load(view, index, mask, other if mask is not None else None)
-            affine = all([type(i) is Index or not self.info[id(i)].loads for i in index])
+            affine = all([isinstance(i, Index) or not self.info[id(i)].loads for i in index])
             parts = index if mask is None else (*index, mask)
             self.info[id(found)] = self._union(parts, LOAD_COST if affine else GATHER_COST, 1, False)
         return found
@@ -160,21 +175,20 @@ class Pool:
         found = memo.get(id(e))
         if found is not None:
             return found
-        t = type(e)
-        if t is Call:
+        if isinstance(e, Call):
             new = self.call(e.fn, tuple([self.intern(a, memo, rename) for a in e.args]), e.dtype)
-        elif t is Index:
+        elif isinstance(e, Index):
             new = rename[e.axis.id]
-        elif t is Load:
+        elif isinstance(e, Load):
             index = tuple([self.intern(i, memo, rename) for i in e.index])
             mask = None if e.mask is None else self.intern(e.mask, memo, rename)
             new = self.load(self.aliased(e.view) if self.alias else e.view, index, mask, e.other)
-        elif t is Literal:
+        elif isinstance(e, Literal):
             new = self.literal(e.value, e.dtype)
-        elif t is SizeOf:
+        elif isinstance(e, SizeOf):
             new = self.size(e.size)
         else:
-            raise TypeError(f"a program's expressions hold no {t.__name__}")
+            raise TypeError(f"a program's expressions hold no {type(e).__name__}")
         memo[id(e)] = new
         return new
 
@@ -183,7 +197,7 @@ class Pool:
         """e with axes replaced by id, all at once; `on_load` may then replace loads."""
         mask = 0
         for k, x in rename.items():
-            if type(x) is not Index or x.axis.id != k:
+            if not isinstance(x, Index) or x.axis.id != k:
                 mask |= 1 << k
         if on_load is None and not self.info[id(e)].axes & mask:
             return e
@@ -193,7 +207,7 @@ class Pool:
         """e with the expressions in `memo` (by identity) replaced, the rest with axes replaced by id."""
         mask = 0
         for k, x in (rename or {}).items():
-            if type(x) is not Index or x.axis.id != k:
+            if not isinstance(x, Index) or x.axis.id != k:
                 mask |= 1 << k
         if not memo and not self.info[id(e)].axes & mask:
             return e
@@ -204,15 +218,14 @@ class Pool:
         found = memo.get(id(e))
         if found is not None:
             return found
-        t = type(e)
         new: Expr = e
-        if t is Call:
+        if isinstance(e, Call):
             args = tuple([self._rewrite(a, memo, rename, mask, on_load) for a in e.args])
             for a, b in zip(args, e.args):
                 if a is not b:
                     new = self.call(e.fn, args, e.dtype)
                     break
-        elif t is Load:
+        elif isinstance(e, Load):
             info = self.info[id(e)]
             if not info.normal:
                 index = tuple([self._rewrite(i, memo, rename, mask, on_load) for i in e.index])
@@ -220,11 +233,11 @@ class Pool:
                 if where is not e.mask or any([a is not b for a, b in zip(index, e.index)]):
                     new = self.load(e.view, index, where, e.other)
             elif info.axes & mask:
-                new = self.load(e.view, tuple([rename.get(i.axis.id, i) for i in e.index]))
-            if on_load is not None and type(new) is Load:
+                new = self.load(e.view, tuple([rename.get(a.id) or self.index(a) for a, _ in walked(e)]))
+            if on_load is not None and isinstance(new, Load):
                 other = on_load(new)
                 new = new if other is None else other
-        elif t is Index:
+        elif isinstance(e, Index):
             new = rename.get(e.axis.id, e)
         memo[id(e)] = new
         return new
@@ -244,10 +257,10 @@ class Pool:
             if id(e) in seen or not info.axes & axes:
                 continue
             seen.add(id(e))
-            if type(e) is Call:
+            if isinstance(e, Call):
                 total += SCALAR_COST.get(e.fn, 1)
                 stack.extend(e.args)
-            elif type(e) is Load:
+            elif isinstance(e, Load):
                 total += LOAD_COST if info.normal else GATHER_COST
                 if not info.normal:
                     stack.extend(e.index)
@@ -272,12 +285,11 @@ class Pool:
         stack = [root]
         while stack:
             e = stack.pop()
-            t = type(e)
-            if t is Call:
+            if isinstance(e, Call):
                 if id(e) not in seen:
                     seen.add(id(e))
                     stack.extend(e.args)
-            elif t is Load and id(e) not in seen:
+            elif isinstance(e, Load) and id(e) not in seen:
                 seen.add(id(e))
                 found.append(e)
                 if not self.info[id(e)].normal:
@@ -293,14 +305,14 @@ def _terms(view: View, index: tuple[Expr, ...]) -> list[tuple[int, Size, Axis]] 
     terms: list[tuple[int, Size, Axis]] = []
     seen = 0
     for i, s in zip(index, view.strides):
-        if type(i) is Index:
+        if isinstance(i, Index):
             a = i.axis
             if seen >> a.id & 1:
                 return None
             seen |= 1 << a.id
             if type(s) is not int or s != 0:
                 terms.append((a.id, s, a))
-        elif type(i) is not Literal or i.value != 0:
+        elif not isinstance(i, Literal) or i.value != 0:
             return None
     return terms
 
@@ -311,7 +323,7 @@ def _first(term: tuple[int, Size, Axis]) -> int:
 
 # ------------------------------------------------------------------ rules that keep every bit of the result
 def _number(e: Expr) -> Any:
-    return e.value if type(e) is Literal else None
+    return e.value if isinstance(e, Literal) else None
 
 
 
@@ -357,7 +369,7 @@ def _cast(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
     e = args[0]
     if e.dtype == dtype:
         return e
-    if type(e) is Literal and not e.dtype.is_complex and not dtype.is_complex:
+    if isinstance(e, Literal) and not e.dtype.is_complex and not dtype.is_complex:
         if dtype == torch.bool:
             return p.literal(bool(e.value), dtype)
         if dtype.is_floating_point:
@@ -407,12 +419,12 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[..., Expr | None]:
 
 
 def _not_negative(e: Expr) -> bool:
-    return type(e) is Index or (type(e) is Literal and type(e.value) is int and e.value >= 0)
+    return isinstance(e, Index) or (isinstance(e, Literal) and type(e.value) is int and e.value >= 0)
 
 
 def _lt(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
     a, b = args
-    if _number(b) == 0 and type(b.value) is int and _not_negative(a):
+    if isinstance(b, Literal) and type(b.value) is int and b.value == 0 and _not_negative(a):
         return p.literal(False, torch.bool)
     return _compare(lambda x, y: x < y)(p, args, dtype)
 
@@ -420,8 +432,8 @@ def _lt(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
 def _check_index(p: Pool, args: tuple[Expr, ...], dtype: torch.dtype) -> Expr | None:
     """A loop variable that surely is in range needs no check."""
     i, n = args
-    size = n.size if type(n) is SizeOf else _number(n)
-    if type(i) is Index and size is not None and prove("<=", i.axis.size, size):
+    size = n.size if isinstance(n, SizeOf) else _number(n)
+    if isinstance(i, Index) and size is not None and prove("<=", i.axis.size, size):
         return i
     return None
 

@@ -33,8 +33,8 @@ from ..ir.types import (
 )
 from ..shapes.dim import Dim, Size, product
 from .cost import LOAD_COST, SCALAR_COST, grain
-from .nest import Bucket, Nest, Store
-from .pool import bits
+from .nest import Bucket, Nest
+from .pool import Store, bits
 from .text import kernel_key
 from .work import Work, Works
 
@@ -93,6 +93,7 @@ class Printer:
     def scan(self, w: Work) -> Emitted:
         """Rows of all axes but one, each with a prefix loop."""
         pool = self.pool
+        assert w.scan_axis is not None and w.combiner is not None
         rows = [self._axis(a) for a in w.axes if a.id != w.scan_axis.id]
         axis = self._axis(w.scan_axis)
         var = self._new_var(torch.float32 if w.value.dtype in HALF else w.value.dtype)
@@ -108,10 +109,10 @@ class Printer:
 
     def scatter(self, w: Work) -> Emitted:
         """Serial loops in the order of the axes; an axis that is itself an index never collides, and may run in any."""
-        plain = [i.axis for i in w.index if type(i) is Index]
+        plain = [i.axis for i in w.index if isinstance(i, Index)]
         others = 0
         for i in w.index:
-            others |= 0 if type(i) is Index else self.pool.info[id(i)].axes
+            others |= 0 if isinstance(i, Index) else self.pool.info[id(i)].axes
         free = [a for a in w.axes if plain.count(a) == 1 and not others >> a.id & 1]
         serial = [a for a in w.axes if a not in free]
         body: list[Stmt] = []
@@ -179,7 +180,7 @@ class Printer:
         values = [self._ref(s.value, bound) for s in stores]
         if len(stores) > 1:
             for k, (s, v) in enumerate(zip(stores, values)):
-                if type(v) is not Var and type(v) is not Literal:
+                if not isinstance(v, Var) and not isinstance(v, Literal):
                     var = bound.get(id(s.value))
                     if var is None:
                         var = bound[id(s.value)] = self._new_var(v.dtype)
@@ -202,14 +203,13 @@ class Printer:
         info = self.pool.info
         while stack:
             e = stack.pop()
-            t = type(e)
-            if (t is not Call and t is not Load) or id(e) in seen:
+            if (not isinstance(e, Call) and not isinstance(e, Load)) or id(e) in seen:
                 continue
             seen.add(id(e))
             facts = info[id(e)]
             if not own & facts.axes:
                 found.append(e)
-            elif t is Call:
+            elif isinstance(e, Call):
                 stack.extend(reversed(e.args))
             elif not facts.normal:
                 stack.extend(reversed(e.index))
@@ -229,8 +229,7 @@ class Printer:
             if leaving:
                 order.append(e)
                 continue
-            t = type(e)
-            if t is not Call and t is not Load:
+            if not isinstance(e, Call) and not isinstance(e, Load):
                 continue
             k = id(e)
             n = uses.get(k, 0)
@@ -238,7 +237,7 @@ class Printer:
             if n or k in bound:
                 continue
             stack.append((e, True))
-            if t is Call:
+            if isinstance(e, Call):
                 work += SCALAR_COST.get(e.fn, 1)
                 self.functions.setdefault(e.fn)
                 self.checks = self.checks or e.fn == "check_index"
@@ -256,7 +255,7 @@ class Printer:
             k = id(e)
             if (uses[k] > 1 or k in forced) and k not in bound:
                 value = self._ref(e, bound)
-                if type(value) is not Var:
+                if not isinstance(value, Var):
                     var = self._new_var(e.dtype)
                     body.append(Let(var, value))
                     bound[k] = var
@@ -270,23 +269,22 @@ class Printer:
         found = bound.get(id(e))
         if found is not None:
             return found
-        t = type(e)
-        if t is Call:
+        if isinstance(e, Call):
             return Call(e.fn, tuple([self._ref(a, bound) for a in e.args]), e.dtype)
-        if t is Index:
+        if isinstance(e, Index):
             index = self.indices.get(e.axis.id)
             if index is None:
                 index = self.indices[e.axis.id] = Index(self._axis(e.axis))
             return index
-        if t is Load:
+        if isinstance(e, Load):
             self.buffers.setdefault(e.view.buffer)
             self.reads.setdefault(e.view.buffer)
             self._view_sizes(e.view)
             mask = None if e.mask is None else self._ref(e.mask, bound)
             return Load(e.view, tuple([self._ref(i, bound) for i in e.index]), mask, e.other)
-        if t is Var:
+        if isinstance(e, Var):
             return self.variables[e.id]
-        if t is SizeOf:
+        if isinstance(e, SizeOf):
             self._sizes((e.size,))
         return e
 
@@ -305,7 +303,7 @@ class Printer:
 
     def _sizes(self, sizes: tuple[Size, ...]) -> None:
         for s in sizes:
-            if type(s) is Dim:
+            if isinstance(s, Dim):
                 self.symbols.setdefault(s)
 
     def _view_sizes(self, v: View) -> None:

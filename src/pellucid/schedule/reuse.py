@@ -68,22 +68,21 @@ def signature(group: Group, stored: set[BufferId]) -> tuple[tuple[Any, ...], lis
                 put(-1 - k)
                 continue
             seen[id(e)] = len(seen)
-            t = type(e)
-            if t is Call:
+            if isinstance(e, Call):
                 tokens.extend((e.fn, e.dtype, len(e.args)))
                 stack.extend(e.args)
-            elif t is Load:
+            elif isinstance(e, Load):
                 put("load")
                 view(e.view)
                 stack.extend(e.index)
                 if e.mask is not None:
                     put(e.other)
                     stack.append(e.mask)
-            elif t is Index:
+            elif isinstance(e, Index):
                 put(("i", axis(e.axis)))
-            elif t is Literal:
+            elif isinstance(e, Literal):
                 tokens.extend((type(e.value), repr(e.value), e.dtype))
-            elif t is SizeOf:
+            elif isinstance(e, SizeOf):
                 put(e.size)
             else:
                 put(e)
@@ -110,26 +109,24 @@ def _view(v: View, swap: dict[BufferId, BufferId], views: dict[int, View]) -> Vi
 
 
 def _expr(e: Expr, swap: dict[BufferId, BufferId], views: dict[int, View]) -> Expr:
-    t = type(e)
-    if t is Call:
+    if isinstance(e, Call):
         return Call(e.fn, tuple([_expr(a, swap, views) for a in e.args]), e.dtype)
-    if t is Load:
+    if isinstance(e, Load):
         mask = None if e.mask is None else _expr(e.mask, swap, views)
         return Load(_view(e.view, swap, views), tuple([_expr(i, swap, views) for i in e.index]), mask, e.other)
     return e
 
 
 def _statement(s: Stmt, swap: dict[BufferId, BufferId], views: dict[int, View]) -> Stmt:
-    t = type(s)
-    if t is Let:
+    if isinstance(s, Let):
         return Let(s.var, _expr(s.value, swap, views))
-    if t is Write:
+    if isinstance(s, Write):
         index = tuple([_expr(i, swap, views) for i in s.index])
         return Write(_view(s.view, swap, views), index, _expr(s.value, swap, views), s.combine)
     body = tuple([_statement(x, swap, views) for x in s.body])
-    if t is For:
+    if isinstance(s, For):
         return For(s.axis, body, s.mode)
-    if t is Fold:
+    if isinstance(s, Fold):
         accumulators = tuple([Accumulator(a.var, a.combiner, _expr(a.value, swap, views)) for a in s.accumulators])
         return Fold(s.axes, body, accumulators, s.vector)
     return replace(s, body=body, value=_expr(s.value, swap, views))

@@ -15,16 +15,15 @@ from .types import KernelStep, NewOutput, Plan, ViewOfInput
 def statement_lines(body: Sequence[Stmt], indent: str = "  ") -> list[str]:
     lines: list[str] = []
     for s in body:
-        t = type(s)
-        if t is Let:
+        if isinstance(s, Let):
             lines.append(f"{indent}v{s.var.id}: {dtype_text(s.var.dtype)} = {expr_text(s.value)}")
-        elif t is Write:
+        elif isinstance(s, Write):
             at = view_text(s.view, [expr_text(i) for i in s.index])
             lines.append(f"{indent}{at} {s.combine or ''}= {expr_text(s.value)}")
-        elif t is For:
+        elif isinstance(s, For):
             lines.append(f"{indent}{s.mode} {axis_text(s.axis)} < {s.axis.size}:")
             lines += statement_lines(s.body, indent + "  ")
-        elif t is Fold:
+        elif isinstance(s, Fold):
             axes = ", ".join(f"{axis_text(a)} < {a.size}" for a in s.axes)
             lines.append(f"{indent}fold{' vector' if s.vector else ''} {axes}:")
             lines += statement_lines(s.body, indent + "  ")
@@ -52,7 +51,7 @@ def to_text(plan: Plan) -> str:
     lines = [buffer_text(b) + places.get(b.id, "") for b in plan.buffers]
     lines.append(f"arena {plan.arena_bytes} bytes")
     for k, step in enumerate(plan.steps):
-        if type(step) is KernelStep:
+        if isinstance(step, KernelStep):
             flags = " can raise" if step.can_raise else ""
             lines.append(f"step {k}: {step.extent} iterations, grain {step.grain}{flags}")
             lines.append(kernel_text(step.kernel).rstrip())
@@ -61,8 +60,10 @@ def to_text(plan: Plan) -> str:
             lines.append(f"step {k}: {', '.join(view_text(v) for v in e.outs)} = "
                          f"{e.kind}({', '.join(view_text(v) for v in e.ins)})")
     for k, o in enumerate(plan.outputs):
-        what = f"b{o.buffer}" if type(o) is NewOutput else f"{'input' if type(o) is ViewOfInput else 'output'} " + str(
-            o.input if type(o) is ViewOfInput else o.output)
+        if isinstance(o, NewOutput):
+            what = f"b{o.buffer}"
+        else:
+            what = f"input {o.input}" if isinstance(o, ViewOfInput) else f"output {o.output}"
         whole = " itself" if getattr(o, "whole", False) else ""
         shape = f"{sizes_text(o.shape)} strides {sizes_text(o.strides)}"
         lines.append(f"output {k}: {what}{whole} {shape} offset {o.offset}")
@@ -84,23 +85,22 @@ def kernel_key(kernel: Kernel) -> str:
 
 
 def _statement_key(s: Stmt, names: dict[int, str], parts: list[str]) -> None:
-    t = type(s)
-    if t is Let:
+    if isinstance(s, Let):
         parts.append(f"let {s.var.id} {_key(s.value, names)}")
-    elif t is Write:
+    elif isinstance(s, Write):
         index = ",".join([_key(i, names) for i in s.index])
         parts.append(f"write {_view_key(s.view, names)}[{index}] {s.combine} {_key(s.value, names)}")
-    elif t is For:
+    elif isinstance(s, For):
         parts.append(f"for {s.axis.id} {s.axis.size} {s.mode}")
         for x in s.body:
             _statement_key(x, names, parts)
         parts.append("end")
-    elif t is Fold:
+    elif isinstance(s, Fold):
         parts.append(f"fold {[(a.id, str(a.size)) for a in s.axes]} {s.vector}")
         for x in s.body:
             _statement_key(x, names, parts)
         parts.extend([f"acc {a.var.id} {a.var.dtype} {a.combiner} {_key(a.value, names)}" for a in s.accumulators])
-    elif t is Running:
+    elif isinstance(s, Running):
         parts.append(f"running {s.axis.id} {s.axis.size} {s.var.id} {s.var.dtype} {s.combiner} {_key(s.value, names)}")
         for x in s.body:
             _statement_key(x, names, parts)
@@ -112,14 +112,13 @@ def _view_key(v: View, names: dict[int, str]) -> str:
 
 
 def _key(e: Expr, names: dict[int, str]) -> str:
-    t = type(e)
-    if t is CallExpr:
+    if isinstance(e, CallExpr):
         return f"{e.fn}:{e.dtype}({','.join([_key(a, names) for a in e.args])})"
-    if t is Load:
+    if isinstance(e, Load):
         text = f"{_view_key(e.view, names)}[{','.join([_key(i, names) for i in e.index])}]"
         return text if e.mask is None else f"{text}if({_key(e.mask, names)}){e.other}"
-    if t is IndexExpr:
+    if isinstance(e, IndexExpr):
         return f"i{e.axis.id}"
-    if t is Literal:
+    if isinstance(e, Literal):
         return f"{e.value!r}:{e.dtype}"
-    return f"<{e.size}>" if t is SizeOf else f"v{e.id}:{e.dtype}"
+    return f"<{e.size}>" if isinstance(e, SizeOf) else f"v{e.id}:{e.dtype}"

@@ -22,7 +22,7 @@ def verify(plan: Plan, values: Mapping[Sym, int] | None = None) -> None:
     symbols' hints."""
     buffers = {b.id: b for b in plan.buffers}
     for k, step in enumerate(plan.steps):
-        if type(step) is KernelStep:
+        if isinstance(step, KernelStep):
             verify_kernel(step.kernel)
             for b in step.kernel.buffers:
                 if buffers.get(b.id) != b:
@@ -47,13 +47,13 @@ def _order(plan: Plan, buffers: dict[BufferId, Buffer]) -> None:
                 raise Malformed(f"step {k}: buffer {b} is read before it is written")
         defined |= own
     placed = {p.buffer for p in plan.places}
-    for b in plan.buffers:
-        if b.space == "arena" and b.id in defined and b.id not in placed:
-            raise Malformed(f"arena buffer {b.id} has no place")
+    for buffer in plan.buffers:
+        if buffer.space == "arena" and buffer.id in defined and buffer.id not in placed:
+            raise Malformed(f"arena buffer {buffer.id} has no place")
     for k, o in enumerate(plan.outputs):
-        if type(o) is NewOutput and buffers[o.buffer].space != "output":
+        if isinstance(o, NewOutput) and buffers[o.buffer].space != "output":
             raise Malformed(f"output {k}: buffer {o.buffer} does not own its storage")
-        if type(o) is ViewOfOutput and not (0 <= o.output < k):
+        if isinstance(o, ViewOfOutput) and not (0 <= o.output < k):
             raise Malformed(f"output {k} is a view of output {o.output}, which is not before it")
         if type(o) not in (NewOutput, ViewOfInput, ViewOfOutput):
             raise Malformed(f"output {k} is a {type(o).__name__}")
@@ -80,7 +80,7 @@ def _arena(plan: Plan, buffers: dict[BufferId, Buffer], values: Mapping[Sym, int
             if max(lo, lo2) < min(hi, hi2) and p.first <= q.last and q.first <= p.last:
                 old, new = (p, q) if p.first < q.first else (q, p)
                 step = plan.steps[new.first] if new.first < len(plan.steps) else None
-                if old.last == new.first and type(step) is KernelStep and same_points(
+                if old.last == new.first and isinstance(step, KernelStep) and same_points(
                         step.kernel, old.buffer, new.buffer):
                     continue
                 raise Malformed(f"buffers {p.buffer} and {q.buffer} share memory while both are live")
@@ -116,27 +116,26 @@ class _KernelChecker:
             self.statement(s, axes, leading and len(body) == 1)
 
     def statement(self, s: Stmt, axes: tuple[Axis, ...], leading: bool) -> None:
-        t = type(s)
-        if t is Let:
+        if isinstance(s, Let):
             self.define(s.var.id, self.expr(s.value, axes))
             if s.value.dtype != s.var.dtype:
                 raise Malformed(f"v{s.var.id} of {s.var.dtype} is bound to a value of {s.value.dtype}")
-        elif t is Write:
+        elif isinstance(s, Write):
             self.write(s, axes)
-        elif t is For:
+        elif isinstance(s, For):
             if s.mode not in MODES:
                 raise Malformed(f"unknown loop mode {s.mode!r}")
             if s.mode == "parallel" and not leading:
                 raise Malformed("a parallel loop stands below or beside something else")
-            if s.mode == "vector" and any(type(x) is For for x in s.body):
+            if s.mode == "vector" and any(isinstance(x, For) for x in s.body):
                 raise Malformed("a vector loop contains another loop")
-            if s.mode == "vector" and any(type(x) is Fold and x.vector for x in s.body):
+            if s.mode == "vector" and any(isinstance(x, Fold) and x.vector for x in s.body):
                 raise Malformed("a vector loop contains a fold that is vectorised itself")
             self.size(s.axis.size)
             self.body(s.body, (*axes, s.axis), leading and s.mode == "parallel")
-        elif t is Fold:
-            for a in s.axes:
-                self.size(a.size)
+        elif isinstance(s, Fold):
+            for axis in s.axes:
+                self.size(axis.size)
             inner = (*axes, *s.axes)
             self.body(s.body, inner, False)
             for a in s.accumulators:
@@ -144,13 +143,13 @@ class _KernelChecker:
                 if dtype != a.var.dtype and not a.combiner.startswith("arg"):
                     raise Malformed(f"v{a.var.id} of {a.var.dtype} accumulates values of {dtype}")
                 self.define(a.var.id, a.var.dtype)
-        elif t is Running:
+        elif isinstance(s, Running):
             self.size(s.axis.size)
             self.expr(s.value, (*axes, s.axis))
             self.define(s.var.id, s.var.dtype)
             self.body(s.body, (*axes, s.axis), False)
         else:
-            raise Malformed(f"{t.__name__} is no statement")
+            raise Malformed(f"{type(s).__name__} is no statement")
 
     def write(self, s: Write, axes: tuple[Axis, ...]) -> None:
         if s.view.buffer not in self.buffers:
@@ -172,7 +171,7 @@ class _KernelChecker:
     def expr(self, e: Expr, axes: tuple[Axis, ...]) -> torch.dtype:
         dtype = Checker(self.buffers, axes, None, self.variables).check(e)
         for x in walk([e]):
-            if type(x) is SizeOf:
+            if isinstance(x, SizeOf):
                 self.size(x.size)
             elif hasattr(x, "view"):
                 self.reads.add(x.view.buffer)
@@ -184,5 +183,5 @@ class _KernelChecker:
             self.size(s)
 
     def size(self, s: Size) -> None:
-        if type(s) is Dim and s not in self.symbols:
+        if isinstance(s, Dim) and s not in self.symbols:
             raise Malformed(f"the size {s} is not among the kernel's symbols")

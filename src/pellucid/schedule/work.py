@@ -39,7 +39,7 @@ class Work:
         self.acc: torch.dtype | None = None
         self.index: tuple[Expr, ...] = ()
         self.scan_axis: Axis | None = None
-        self.extern: Extern | None = None
+        self.extern: Extern
         self.reads: set[BufferId] = set()
         self.writes: tuple[BufferId, ...] = ()
         self.dead = False
@@ -88,7 +88,7 @@ class Works:
         self.keep = keep
         self._written: dict[BufferId, int] = {}
         for lp in program.loops:
-            for v in lp.outs if type(lp) is Extern else (lp.out,):
+            for v in lp.outs if isinstance(lp, Extern) else (lp.out,):
                 self._written[v.buffer] = self._written.get(v.buffer, 0) + 1
         self.checked: dict[Any, View] = {}
         """Where an index check that was moved to the front of the plan has left its result."""
@@ -151,7 +151,7 @@ class Works:
 
     def _import(self, number: int, loop: Map | Reduce | Scan | Scatter | Extern, origin: int) -> Work:
         pool = self.pool
-        if type(loop) is Extern:
+        if isinstance(loop, Extern):
             w = Work(number, origin, "extern")
             w.extern = loop
             if pool.alias and any(v.buffer in pool.alias for v in loop.ins):
@@ -163,17 +163,17 @@ class Works:
         rename: dict[int, Expr] = {}
         memo: dict[int, Expr] = {}
         w.axes = self._own_axes("i", loop.axes, rename)
-        if type(loop) is Reduce:
+        if isinstance(loop, Reduce):
             w.red = self._own_axes("r", loop.reduce_axes, rename)
             w.combiner, w.acc = loop.combiner, loop.acc
-        elif type(loop) is Scan:
+        elif isinstance(loop, Scan):
             w.combiner = loop.combiner
             at = rename[loop.axis.id]
-            w.scan_axis = at.axis if type(at) is Index else None
-        elif type(loop) is Scatter:
+            w.scan_axis = at.axis if isinstance(at, Index) else None
+        elif isinstance(loop, Scatter):
             w.combiner = loop.combine
         w.value = pool.intern(loop.value, memo, rename)
-        if type(loop) is Scatter:
+        if isinstance(loop, Scatter):
             w.out = loop.out
             w.index = tuple([pool.intern(i, memo, rename) for i in loop.index])
         else:
@@ -191,7 +191,7 @@ class Works:
 
     def _own_axes(self, kind: str, axes: tuple[Axis, ...], rename: dict[int, Expr]) -> tuple[Axis, ...]:
         """The axes under their names here; those of size 1 become the index 0."""
-        own = []
+        own: list[Axis] = []
         for a in axes:
             if type(a.size) is int and a.size == 1:
                 rename[a.id] = self.pool.zero
@@ -206,6 +206,7 @@ class Works:
         if w.combiner in ("argmin", "argmax"):
             w.value = self.pool.literal(0, w.out.dtype)
         else:
+            assert w.acc is not None
             kept = self.pool.call("cast", (w.value,), w.acc)
             w.value = self.pool.call("cast", (kept,), w.out.dtype)
 
@@ -285,5 +286,5 @@ def _attribute(pool: Pool, items: Sequence[tuple[Expr, Size, Size]], offset: Siz
 
 def plain_axes(index: Sequence[Expr]) -> list[Axis | None]:
     """For each index expression the axis it is, or None where it is anything else."""
-    return [i.axis if type(i) is Index else None for i in index]
+    return [i.axis if isinstance(i, Index) else None for i in index]
 
