@@ -44,19 +44,22 @@ def main() -> None:
     fit("EXPM1_F32", second, -h, h, 5, lambda r: r)
     fit("EXP_F64", second, -h, h, 9, lambda r: r**2)
     tail = lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3 if f else mp.mpf(1) / 3  # noqa: E731
-    fit("LOG_F32", tail, float(mp.sqrt(0.5)) - 1, float(mp.sqrt(2)) - 1, 7, lambda f: f**2 * (f / mp.log1p(f) if f else 1))
+    fit("LOG_F32", tail, float(mp.sqrt(0.5)) - 1, float(mp.sqrt(2)) - 1, 7,
+        lambda f: f**2 * (f / mp.log1p(f) if f else 1))
     at = lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else mp.mpf(1) / 3  # noqa: E731
     fit("ATANH_F64", at, 0.0, float(((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2), 6, lambda z: z)
     split = 1.0
-    fit("ERF_SMALL_F32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1 if z else 2 / mp.sqrt(mp.pi) - 1, 0.0, split**2, 6,
-        lambda z: 1)
+    fit("ERF_SMALL_F32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1 if z else 2 / mp.sqrt(mp.pi) - 1,
+        0.0, split**2, 6, lambda z: 1)
     root = lambda u: mp.erfc(1 + u) ** mp.mpf(-0.25)  # noqa: E731
     fit("ERF_LARGE_F32", root, split - 1.0, 2.95, 9, lambda u: 4 * mp.erfc(1 + u) / root(u))
-    fit("TANH_SMALL_F32", lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 3, 0.0, 0.625**2, 5,
-        lambda z: z)
+    fit("TANH_SMALL_F32", lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 3,
+        0.0, 0.625**2, 5, lambda z: z)
     q = float(mp.pi / 4) * 1.001
-    fit("SIN_F64", lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 6, 0.0, q**2, 5, lambda z: z)
-    fit("COS_F64", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2 if z else mp.mpf(1) / 24, 0.0, q**2, 5, lambda z: z**2)
+    fit("SIN_F64", lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mp.mpf(1) / 6,
+        0.0, q**2, 5, lambda z: z)
+    fit("COS_F64", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2 if z else mp.mpf(1) / 24,
+        0.0, q**2, 5, lambda z: z**2)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ class Builder:
         self.values: list[int] = []
         self._ids = itertools.count()
 
-    def tensor(self, t: torch.Tensor, shape: Sequence[Size] | None = None, strides: Sequence[Size] | None = None) -> View:
+    def tensor(self, t: torch.Tensor, shape: Sequence[Size] | None = None,
+               strides: Sequence[Size] | None = None) -> View:
         """A buffer over a tensor's storage from its own first element on, seen with its strides (or those given)."""
         b = Buffer(next(self._ids), t.dtype, tuple(t.shape if shape is None else shape),
                    tuple(t.stride() if strides is None else strides))
@@ -144,8 +145,8 @@ def fold_kernel(combiner: str, x: torch.Tensor, dims: Sequence[int], out: torch.
     kept = [a for k, a in enumerate(axes) if k not in dims]
     e: Expr = at(v, *axes)
     var = b.var(acc)
-    body: list[Stmt] = [Fold(tuple(axes[d] for d in dims), (), (Accumulator(var, combiner, fn(e) if fn else e),), vector),
-                        put(o, kept, var)]
+    accumulator = Accumulator(var, combiner, fn(e) if fn else e)
+    body: list[Stmt] = [Fold(tuple(axes[d] for d in dims), (), (accumulator,), vector), put(o, kept, var)]
     return b, nest(kept, ["parallel"] * len(kept), body)
 
 

@@ -126,7 +126,7 @@ def test_int_unary(dtype: torch.dtype) -> None:
 def test_int_pow(dtype: torch.dtype) -> None:
     a = ints(dtype)
     for k in (0, 1, 2, 3, 7):
-        same(run(lambda p: call("pow", p, lit(k, dtype)), a), a ** k)
+        same(run(lambda p, k=k: call("pow", p, lit(k, dtype)), a), a ** k)
     e = torch.arange(61).remainder(9).to(dtype)
     same(run(lambda p, q: call("pow", p, q), a, e), a ** e)
 
@@ -189,7 +189,7 @@ def test_classification(dtype: torch.dtype) -> None:
 def test_bools() -> None:
     a, b = pairs(torch.tensor([True, False, True]))
     for fn, eager in (("and", torch.logical_and), ("or", torch.logical_or), ("xor", torch.logical_xor)):
-        same(run(lambda p, q: call(fn, p, q), a, b), eager(a, b))
+        same(run(lambda p, q, fn=fn: call(fn, p, q), a, b), eager(a, b))
     same(run(lambda p: call("not", p), a), ~a)
     x, y = torch.randn(9), torch.randn(9)
     same(run(lambda c, p, q: call("where", c, p, q, dtype=torch.float32), a, x, y, out=torch.float32),
@@ -214,7 +214,8 @@ def test_casts(source: torch.dtype, to: torch.dtype) -> None:
 def test_half_rounding_of_every_kind(dtype: torch.dtype) -> None:
     """Ties to even, denormals, overflow to infinity, NaN."""
     g = torch.Generator().manual_seed(5)
-    x = torch.cat([torch.randint(-2**31, 2**31, (20000,), generator=g, dtype=torch.int64).to(torch.int32).view(torch.float32),
+    bits = torch.randint(-2**31, 2**31, (20000,), generator=g, dtype=torch.int64).to(torch.int32)
+    x = torch.cat([bits.view(torch.float32),
                    (torch.arange(-70000, 70000, 7) / 64.0), torch.arange(0, 5000) * 2.0**-26,
                    1 + torch.arange(0, 4096) * 2.0**-13])
     same(run(lambda p: cast(p, dtype), x, out=dtype), x.to(dtype))

@@ -64,7 +64,8 @@ def test_mask_that_varies_over_lanes_of_a_uniform_element() -> None:
     xv, o = b.tensor(x), b.tensor(out)
     i, j = b.axis(5), b.axis(19)
     m = call("eq", call("mod", Index(j), lit(3)), lit(1), dtype=torch.bool)
-    assert b.run(nest([i, j], ["parallel", "vector"], [put(o, [i, j], Load(xv, (Index(i),), m, lit(-1.0, torch.float32)))])) == 0
+    e = Load(xv, (Index(i),), m, lit(-1.0, torch.float32))
+    assert b.run(nest([i, j], ["parallel", "vector"], [put(o, [i, j], e)])) == 0
     want = torch.where(torch.arange(19) % 3 == 1, x[:, None], -1.0)
     assert torch.equal(out, want)
 
@@ -236,7 +237,7 @@ def test_reads_after_writes_in_one_kernel_see_them() -> None:
     x, y, out = torch.randn(33), torch.zeros(33), torch.zeros(33)
     b = Builder()
     xv, yv, o = b.tensor(x), b.tensor(y), b.tensor(out)
-    i, j, k = b.axis(33), b.axis(33), b.axis(33)
+    i, j = b.axis(33), b.axis(33)
     v = at(yv, j)
     body = (For(i, (put(yv, [i], call("mul", at(xv, i), lit(2.0, torch.float32))),), "vector"),
             For(j, (put(o, [j], call("add", v, v)), put(yv, [j], lit(1.0, torch.float32)),

@@ -11,8 +11,8 @@ from pellucid.shapes.dim import Dim, Sym
 
 from .harness import Builder, at, lit, map_kernel, nest, put
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32,
-          torch.int64, torch.bool]
+DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16,
+          torch.int32, torch.int64, torch.bool]
 
 
 def sample(shape, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

@@ -100,7 +100,8 @@ def test_pow_special_cases() -> None:
     assert torch.equal(torch.signbit(got[zero]), torch.signbit(want[zero]))
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sin", "cos", "expm1", "log1p", "sigmoid", "atan", "sqrt"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sin", "cos", "expm1", "log1p", "sigmoid", "atan",
+                                  "sqrt"])
 @pytest.mark.parametrize("n", [1, 3, 4, 9, 35])
 def test_double(name: str, n: int) -> None:
     torch.manual_seed(0)

@@ -76,6 +76,11 @@ def test_object_code_is_kept_by_text_and_cpu() -> None:
     assert assemble(first.text, small) is not first.object_code
 
 
+def test_no_kernels() -> None:
+    unit = LlvmTarget().compile(())
+    assert unit.entries == {} and load(unit).addresses == {}
+
+
 def test_names_must_be_unique() -> None:
     b, body = map_kernel(lambda p: p, [torch.randn(3)], torch.zeros(3))
     k = b.kernel(body, "twice")
@@ -83,13 +88,18 @@ def test_names_must_be_unique() -> None:
         LlvmTarget().compile((k, k))
 
 
-@pytest.mark.parametrize("bytes_", [16, 64])
-def test_text_for_other_vector_widths_is_right(bytes_: int) -> None:
-    """Run here, where LLVM splits or masks what this CPU has not."""
+@pytest.mark.parametrize("bytes_,baseline", [(16, False), (64, False), (16, True)])
+def test_text_for_other_cpus_is_right(bytes_: int, baseline: bool) -> None:
+    """Run here, where LLVM splits or masks what this CPU has not; `baseline`: code for a CPU without AVX and FMA."""
     cpu = dataclasses.replace(host(), vector_bytes=bytes_, masked=bytes_ == 64, masked_small=bytes_ == 64,
                               gather=bytes_ == 64)
+    if baseline:
+        if not cpu.triple.startswith("x86_64"):
+            pytest.skip("the baseline named is x86's")
+        cpu = with_features(cpu.triple, "x86-64", {"sse2": True, "64bit": True})
     cases = [c for c in several()]
-    for dtype in (torch.int8, torch.float16, torch.int64, torch.bool):
+    for dtype in (torch.int8, torch.int64, torch.bool) if baseline else (torch.int8, torch.float16, torch.int64,
+                                                                         torch.bool):
         x, o = torch.randint(0, 2, (3, 77)).to(dtype), torch.zeros(3, 77, dtype=dtype)
         b, body = map_kernel(lambda p: call("add", p, p), [x], o)
         cases.append((b, b.kernel(body), o, x + x))

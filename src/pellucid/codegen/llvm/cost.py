@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from ...ir.types import (Axis, Call, Expr, Fold, For, Index, Let, Literal, Load, Running, Stmt, Var, View,
-                         Write)
+from ...ir.types import Axis, Call, Expr, Fold, For, Index, Let, Literal, Load, Running, Stmt, View, Write
 
 WEIGHT = {"exp": 18, "exp2": 18, "expm1": 24, "log": 22, "log2": 26, "log10": 28, "log1p": 30, "tanh": 24,
           "sigmoid": 22, "erf": 40, "sin": 40, "cos": 40, "tan": 50, "pow": 80, "div": 4, "sqrt": 4, "rsqrt": 6,
@@ -54,17 +53,17 @@ def cost(stmts: Iterable[Stmt]) -> int:
     return sum(WEIGHT.get(e.fn, 1) for e in nodes(expressions(stmts)) if isinstance(e, Call))
 
 
-def _depends(e: Expr, axis: Axis, varying: set[int], memo: dict[int, bool]) -> bool:
+def _depends(e: Expr, axis: Axis, memo: dict[int, bool]) -> bool:
     got = memo.get(id(e))
     if got is None:
         if isinstance(e, Index):
             got = e.axis.id == axis.id
         elif isinstance(e, Call):
-            got = any(_depends(a, axis, varying, memo) for a in e.args)
+            got = any(_depends(a, axis, memo) for a in e.args)
         elif isinstance(e, Load):
-            got = any(_depends(a, axis, varying, memo) for a in e.index)
+            got = any(_depends(a, axis, memo) for a in e.index)
         else:
-            got = isinstance(e, Var) and e.id in varying
+            got = False
         memo[id(e)] = got
     return got
 
@@ -88,10 +87,13 @@ def lane_limit(stmts: Iterable[Stmt], axis: Axis) -> int:
     limit = 64
     for view, index in _accesses(stmts):
         for stride, e in zip(view.strides, index):
-            if stride == 0 or not _depends(e, axis, set(), memo):
+            if stride == 0 or not _depends(e, axis, memo):
                 continue
-            while isinstance(e, Call) and e.fn in ("add", "sub") and sum(_depends(a, axis, set(), memo) for a in e.args) == 1:
-                e = next(a for a in e.args if _depends(a, axis, set(), memo))
+            while isinstance(e, Call) and e.fn in ("add", "sub"):
+                varying = [a for a in e.args if _depends(a, axis, memo)]
+                if len(varying) != 1:
+                    break
+                e = varying[0]
             if isinstance(e, Call) and e.fn in ("floordiv", "mod") and isinstance(e.args[1], Literal):
                 d = int(e.args[1].value)  # type: ignore[arg-type]
                 limit = min(limit, max(d & -d, 8))

@@ -1,4 +1,4 @@
-"""Scalar functions of the loop IR as LLVM instructions: one table from name to emitter, and the walk over expressions."""
+"""Scalar functions as LLVM instructions: one table from name to emitter, and the walk over expressions."""
 
 from __future__ import annotations
 

@@ -18,10 +18,11 @@ from . import cost, statements
 from .errors import CodegenError
 from .expr import cast, extreme, value
 from .function import Function
-from .types import FLOATS, HALVES, UNSIGNED, V, constant, register, vec
+from .types import BITS, FLOATS, HALVES, UNSIGNED, V, constant, register, vec
 
 BLOCK = 32
 """Terms that a lane adds up before its partial sum is flushed, where lanes are combined then."""
+REGISTER_BITS = 256
 SERIAL_BLOCK = 16
 """The same where each lane has a total of its own. Eager adds 16 terms before it cascades."""
 
@@ -114,8 +115,8 @@ def _merge_arg(f: Function, c: Combiner, lanes: int, depth: int, a: list[str], b
         ones = "true" if lanes == 1 else "splat (i1 true)"
         fresh_nan = f.ins(f"and {m} {b_nan}, {f.ins(f'xor {m} {a_nan}, {ones}', depth)}", depth)
         better = f.ins(f"or {m} {better}, {fresh_nan}", depth)
-        same = f.ins(f"or {m} {f.ins(f'fcmp oeq {t} {b[0]}, {a[0]}', depth)}, {f.ins(f'and {m} {a_nan}, {b_nan}', depth)}",
-                     depth)
+        both_nan = f.ins(f"and {m} {a_nan}, {b_nan}", depth)
+        same = f.ins(f"or {m} {f.ins(f'fcmp oeq {t} {b[0]}, {a[0]}', depth)}, {both_nan}", depth)
     else:
         sign = "u" if c.dtype in UNSIGNED else "s"
         better = f.ins(f"icmp {sign}{'gt' if greater else 'lt'} {t} {b[0]}, {a[0]}", depth)
@@ -182,6 +183,9 @@ def fold(f: Function, s: Fold) -> None:
     n = f.size(last.size)
     if p.vector:
         lanes = statements.pick_lanes(f, p.statements, last)
+        # the accumulators of a step must stay in registers, of which half are left to the rest
+        while lanes > 8 and sum(lanes * BITS[t] for c in p.combiners for t in c.types) > 8 * REGISTER_BITS:
+            lanes //= 2
     else:
         lanes = f.lanes
     limit = BLOCK * lanes * 2 if p.vector else SERIAL_BLOCK
@@ -325,7 +329,8 @@ def _blocks(f: Function, p: _Plan, n: V, lanes: int, flush: Callable[[list[str]]
         if p.vector:
             states = statements.in_lanes(f, axis, b, end, lanes, p.carried(lanes),
                                          lambda names: _step(f, p, names, lanes, False),
-                                         lambda names: _step(f, p, names, lanes, True), aligned=True)
+                                         lambda names: _step(f, p, names, lanes, True), aligned=True,
+                                         exact=n.value is not None and n.value % lanes == 0)
         else:
             def point(i: V, names: list[str]) -> list[str]:
                 f.axes[axis.id] = i

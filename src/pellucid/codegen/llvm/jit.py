@@ -62,9 +62,7 @@ _jit: Any = None
 def _linker() -> Any:
     global _jit
     if _jit is None:
-        # a target machine of its own: the JIT takes it over
-        cpu = host()
-        _jit = llvm().create_lljit_compiler(machine.__wrapped__(cpu), use_jit_link=True)
+        _jit = llvm().create_lljit_compiler(machine(host()), use_jit_link=True)
     return _jit
 
 
@@ -84,6 +82,8 @@ def load(unit: Unit) -> Loaded:
                 raise CodegenError(f"function {name!r} that compiled code calls is not in this process; "
                                    "compile for this machine and torch build")
             builder.import_symbol(name, address)
+        # for what LLVM itself calls where the CPU lacks an instruction: fmaf, roundevenf ...
+        builder.add_current_process()
         for name in names:
             builder.export_symbol(name)
         tracker = builder.link(_linker(), f"unit{next(_numbers)}")

@@ -12,7 +12,7 @@ import torch
 from ...ir.types import Call, Expr, Index, Literal, Load, SizeOf, View, Write
 from ...shapes.dim import Size
 from .function import Function, floor_divide
-from .types import BITS, HALVES, V, constant, mangle, memory, vec
+from .types import BITS, HALVES, V, mangle, memory, vec
 
 
 class Linear:
@@ -66,7 +66,8 @@ def _times_value(f: Function, a: Linear, s: V) -> Linear:
     vectors = []
     for v, k in a.vectors:
         d = max(v.depth, s.depth)
-        vectors.append((V(f.ins(f"mul {vec('i64', v.lanes)} {v.name}, {f.splat(s, v.lanes)}", d), torch.int64, v.lanes, d), k))
+        name = f.ins(f"mul {vec('i64', v.lanes)} {v.name}, {f.splat(s, v.lanes)}", d)
+        vectors.append((V(name, torch.int64, v.lanes, d), k))
     return Linear(0, out, step, tuple(vectors))
 
 
@@ -485,8 +486,8 @@ def _store_lanes(f: Function, w: Write, a: Linear, v: V) -> None:
         text = (f"splat ({element} {text})" if v.value is not None and not text.startswith("%")
                 else f.splat_name(text, element, lanes, v.depth))
     if f.count is None and w.combine is None:
-        for k, q in enumerate(lane_pointers(f, w.view, a, None)):
-            x = f.here(f"extractelement {t} {text}, i64 {k}")
+        for lane, q in enumerate(lane_pointers(f, w.view, a, None)):
+            x = f.here(f"extractelement {t} {text}, i64 {lane}")
             f.line(f"store {element} {x}, ptr {q}, align {align}")
         return
     values, offsets = f.slot(t, "lanes"), f.slot(vec("i64", lanes), "offsets")
@@ -515,7 +516,3 @@ def _store_lanes(f: Function, w: Write, a: Linear, v: V) -> None:
     f.line(f"{nxt} = add i64 {k}, 1")
     f.line(f"br i1 {f.here(f'icmp slt i64 {nxt}, {n}')}, label %{loop}, label %{done}")
     f.block(done)
-
-
-def lane_constant(value: int | float | bool, element: str) -> str:
-    return constant(value, element)

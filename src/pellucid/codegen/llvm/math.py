@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .function import Function
-from .types import BITS, double_bits, float_text, mangle, vec
+from .types import double_bits, float_text, mangle, vec
 
 EXP_F32 = (0.5000000095691538, 0.16666518302826122, 0.0416662041800288, 0.008368953808837155, 0.0013950599281220672)
 EXPM1_F32 = (0.5000000046664658, 0.16666666817899395, 0.04166635353899105, 0.00833327283099315, 0.0013941102236903675,
@@ -293,8 +293,7 @@ def log1p(m: Math, x: str) -> str:
     k = m.i("sub", m.bits(u), m.ik(0x3F3504F3))
     ei = m.i("ashr", k, m.ik(23))
     mant = m.unbits(m.i("add", m.i("and", k, m.ik(0x7FFFFF)), m.ik(0x3F3504F3)))
-    big = m.cmp("oge", x, m.k(1.0))
-    c = m.select(big, m.sub(x, m.sub(u, m.k(1.0))), m.sub(x, m.sub(u, m.k(1.0))))
+    c = m.sub(x, m.sub(u, m.k(1.0)))
     # 2^-e: e is at most 127 here, and c matters only where e is small
     inv = m.pow2(m.i("sub", m.ik(0), m._ins(_smin(m, ei, 126))))
     g = m.sub(mant, m.k(1.0))
@@ -403,7 +402,3 @@ def pow_(m: Math, x: str, y: str) -> str:
 
 def _true(m: Math) -> str:
     return "true" if m.lanes == 1 else "splat (i1 true)"
-
-
-def mask_width(element: str) -> int:
-    return BITS[element]

@@ -17,7 +17,7 @@ from .types import V, memory
 STACK_ROW = 32 * 1024
 """Bytes of scratch that a kernel may take from its thread's stack; more comes from malloc."""
 WIDE_WORK = 40
-"""Instructions per element above which 512-bit registers pay: below, a loop waits for memory, and the clock is lower."""
+"""Instructions per element above which 512-bit registers pay: below, a loop waits for memory anyway."""
 
 
 def parallel_axes(kernel: Kernel) -> tuple[Axis, ...]:
@@ -307,7 +307,7 @@ def _alone(name: str, t: KernelText) -> str:
 
 
 def _together(names: list[str], texts: dict[str, KernelText], cpu: Cpu) -> str:
-    """Several kernels as one function and an entry for each. Stack slots are shared: only one of them runs in a call."""
+    """Several kernels as one function, and an entry for each. They share stack slots: one of them runs in a call."""
     pool: dict[str, list[str]] = {}
     blocks: list[str] = []
     for number, name in enumerate(names):

@@ -65,11 +65,13 @@ def counted(f: Function, lo: V, hi: V, step: int, carried: Carried, body: Callab
 
     runs: the loop surely runs once or more. The caller has pushed the level's scope.
     """
-    known = lo.value is not None and hi.value is not None
-    if known and lo.value >= hi.value:
-        return [init for _, init in carried]
-    if known and hi.value - lo.value <= step:
-        return body(lo, [init for _, init in carried])
+    known = False
+    if lo.value is not None and hi.value is not None:
+        known = True
+        if lo.value >= hi.value:
+            return [init for _, init in carried]
+        if hi.value - lo.value <= step:
+            return body(lo, [init for _, init in carried])
     head, done = f.fresh("loop"), f.fresh("done")
     before = f.label
     if not runs and not known:
@@ -156,19 +158,20 @@ def pick_lanes(f: Function, body: tuple[Stmt, ...], axis: Axis) -> int:
         lanes *= 4 if work <= 16 else 2
     lanes = min(lanes, 64)
     unit = cost.lane_limit(body, axis)
-    while lanes > 4 and (lanes > unit or lanes >= 2 * hint(axis.size)):
+    least = 4 if isinstance(axis.size, int) else 8
+    while lanes > least and (lanes > unit or lanes >= 2 * hint(axis.size)):
         lanes //= 2
     return lanes
 
 
 def in_lanes(f: Function, axis: Axis, lo: V, hi: V, lanes: int, carried: Carried, full: Emit, rest: Emit,
-             aligned: bool) -> list[str]:
+             aligned: bool, exact: bool = False) -> list[str]:
     """Whole vectors by `full`, then what is left by `rest` with f.count set; carried values go through both.
 
-    The caller has pushed the scope and made sure that lo < hi.
+    exact: hi - lo is a multiple of the lanes, so nothing is left. The caller has pushed the scope and made sure that lo < hi.
     """
     span = f.isub(hi, lo)
-    whole = (f.const(span.value // lanes * lanes) if span.value is not None
+    whole = (span if exact else f.const(span.value // lanes * lanes) if span.value is not None
              else f.ibin("and", span, f.const(-lanes)))
     mid = f.iadd(lo, whole)
     outer = f.lanes, f.vector_axis, f.vector_aligned, dict(f.vars)
@@ -181,7 +184,7 @@ def in_lanes(f: Function, axis: Axis, lo: V, hi: V, lanes: int, carried: Carried
     results = counted(f, lo, mid, lanes, carried, body, runs=False)
     f.vars = dict(outer[3])
     f.forget()
-    if mid.value is None or hi.value is None or mid.value < hi.value:
+    if not exact and (mid.value is None or hi.value is None or mid.value < hi.value):
         f.axes[axis.id] = here(f, mid)
         f.count = f.isub(hi, mid)
         if f.count.value is not None:
