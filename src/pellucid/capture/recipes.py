@@ -35,7 +35,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..guards.sources import HELPERS, Scope, TextScope, load
+from ..guards.sources import HELPERS, Scope, TextScope, load, ordered_keys
 from ..guards.sources import text as source_text
 from ..shapes.dim import Dim, evaluate
 from .types import Effect, FromConst, FromGraph, FromNative, FromSize, FromSource, Recipe, Shared
@@ -198,10 +198,10 @@ def _whole_list(target: Any, key: Any, value: Any) -> None:
 
 def _whole_dict(target: Any, key: Any, value: Any) -> None:
     """The dict's contents and order become those of `value`, keeping what need not move."""
-    if list(dict.keys(target)) == list(value) or not target:
+    if ordered_keys(target) == list(value) or not target:
         dict.update(target, value)
         return
-    common = [k for k in dict.keys(target) if k in value]
+    common = [k for k in ordered_keys(target) if k in value]
     if len(common) == len(target) and list(value)[:len(common)] == common:
         dict.update(target, value)
         return

@@ -57,5 +57,6 @@ class Event:
 
 KINDS = (
     "capture", "graph_break", "guard", "guard_failed", "entry_published", "recompile", "promote_dynamic",
-    "eager_fallback", "internal_error", "ir", "schedule", "kernel", "plan", "cache_hit", "cache_miss", "limit_reached", "storm", "notice",
+    "eager_fallback", "internal_error", "ir", "schedule", "kernel", "plan", "cache_hit", "cache_miss", "limit_reached",
+    "storm", "notice",
 )

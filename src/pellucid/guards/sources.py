@@ -13,6 +13,7 @@ call0        the result of calling the pure function in `obj` on base (process-l
 from __future__ import annotations
 
 import builtins
+import collections
 import copy
 import itertools
 from collections.abc import Callable, Mapping
@@ -51,7 +52,15 @@ def _cell(function: Any, index: int) -> Any:
 
 def instance_dict(obj: Any) -> dict[str, Any]:
     """obj's instance dictionary, past any `__getattribute__` of its class."""
-    return _object_getattribute(obj, "__dict__") if not isinstance(obj, type) else type.__getattribute__(obj, "__dict__")
+    return (
+        _object_getattribute(obj, "__dict__") if not isinstance(obj, type) else type.__getattribute__(obj, "__dict__")
+    )
+
+
+def ordered_keys(obj: Any) -> list[Any]:
+    """The keys of a dict in the order in which it iterates, past any override of its class. An OrderedDict keeps an
+    order of its own, which the dict under it does not know."""
+    return list(collections.OrderedDict.keys(obj) if isinstance(obj, collections.OrderedDict) else dict.keys(obj))
 
 
 def raw_item(obj: Any, key: Any) -> Any:

@@ -9,8 +9,24 @@ import torch
 
 from ..graph.types import Graph, Node, Ref, TensorMeta, ValueId
 from ..shapes.dim import Dim, Size
-from .types import (Axis, Buffer, Call, Expr, Extern, Index, Literal, Load, Loop, Map, Program, Reduce, Scan, Scatter,
-                    SizeOf, View)
+from .types import (
+    Axis,
+    Buffer,
+    Call,
+    Expr,
+    Extern,
+    Index,
+    Literal,
+    Load,
+    Loop,
+    Map,
+    Program,
+    Reduce,
+    Scan,
+    Scatter,
+    SizeOf,
+    View,
+)
 
 
 class Lowering:

@@ -10,18 +10,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from ..capture.types import Branch, Break, Build, FromConst, Return, Segment
 from ..errors.types import GraphBreakError, InternalError, PellucidError
 from ..events.record import record
 from ..events.types import Cause
 from ..guards import globalkey
 from ..guards.conditions import conditions
-from ..guards.evaluate import Outcome
+from ..guards.evaluate import Outcome, disjoint
 from ..guards.explain import failure
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
-from ..guards.sources import load
-from ..guards.types import Guard
+from ..guards.sources import Scope, load
+from ..guards.types import Guard, Source
 from ..options import Options
 from . import frontend, resume
 from .continuation import Resume
@@ -222,6 +224,8 @@ class Compiled:
         outcome: Entry | str
         if len(table.entries) >= self.options.recompile_limit:
             outcome = self.full(table, reasons)
+        elif any(self.overlap(sources, scope) for sources in table.overlapping):
+            outcome = OVERLAP
         else:
             table.dynamics.learn((e.guards for e in table.entries), table.scope(slots), self.id)
             if table.entries:
@@ -252,6 +256,13 @@ class Compiled:
                 if segment.exit.code == WOULD_RAISE:
                     return f"eager raises here: {segment.exit.message}"
                 raise broken(segment.exit)
+            scope = table.scope(slots)
+            for g in segment.guards:
+                if g.kind == "overlap":
+                    sources = tuple(segment.graph.inputs[i].source for i in g.expected)
+                    if self.overlap(sources, scope):
+                        table.overlapping = (*table.overlapping, sources)
+                        return OVERLAP
             entry = self.entry(table, slots, segment, number)
         except frontend.Refused as e:
             return self.refused(table, e)
@@ -273,6 +284,14 @@ class Compiled:
         for hook in tuple(self.on_publish):
             hook(self, table, entry)
         return entry
+
+    def overlap(self, sources: tuple[Source, ...], scope: Scope) -> bool:
+        """Whether the tensors that these sources give in a call share memory; False where they give no tensors."""
+        try:
+            tensors = [load(s, scope) for s in sources]
+        except (LookupError, AttributeError, TypeError):
+            return False
+        return all(isinstance(t, torch.Tensor) for t in tensors) and not disjoint(tensors)
 
     def capture(self, table: Table, slots: Sequence[Any]) -> Segment:
         start = time.perf_counter()
@@ -368,6 +387,7 @@ class Compiled:
 
 
 WOULD_RAISE = "PB115"
+OVERLAP = "a tensor that is written shares memory with another input"
 
 
 def broken(exit: Break | Branch) -> GraphBreakError:

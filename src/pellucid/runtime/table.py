@@ -12,7 +12,7 @@ from ..guards.evaluate import Outcome, holds_all, row
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope
-from ..guards.types import Guard
+from ..guards.types import Guard, Source
 from .continuation import Resume
 from .dynamics import Dynamics
 from .types import Entry
@@ -77,6 +77,8 @@ class Table:
     blocked: str | None = None
     """Why nothing is compiled here any more."""
     limit_reported: bool = False
+    overlapping: tuple[tuple[Source, ...], ...] = ()
+    """Inputs, some of them written, that shared memory in a call: such calls are not captured."""
     rows: collections.deque[MissRow] = field(default_factory=lambda: collections.deque(maxlen=ROWS))
     created: int = 0
     """Entries ever published."""

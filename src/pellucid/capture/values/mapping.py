@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
+from ...guards.sources import ordered_keys
 from ...guards.types import Source
 from ..types import Build, FromSource, Recipe
 from .base import Broken, Invoke, NotConstant, Result, Value
@@ -93,9 +94,10 @@ class DictVal(Value):
         self.pytype(cx)
         obj, known = self.obj, self.items
         source = self.source if self.owner is None else self.owner.dict_source()
-        cx.guard("keys", source, tuple(dict.keys(obj)), "iteration over keys")
+        keys = ordered_keys(obj)
+        cx.guard("keys", source, tuple(keys), "iteration over keys")
         out: dict[Any, Value] = {}
-        for k in dict.keys(obj):
+        for k in keys:
             v = known.get(k)
             if v is None:
                 v = cx.wrap(dict.__getitem__(obj, k), self.item_source(cx, k))

@@ -262,7 +262,7 @@ def _given_keys(t: Translator, g: Guard) -> None:
     import ctypes
 
     value = t.now(g.source)  # type: ignore[arg-type]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or isinstance(value, collections.OrderedDict):
         raise NotNative(f"the keys of a {type(value).__name__} are checked in Python")
     own = {k: k for k in value}
     if any(type(k) is not str for k in own):
