@@ -1,6 +1,6 @@
 """Speed of generated kernels against eager, and what a kernel costs to compile. One thread.
 
-    python benchmarks/kernels.py [name ...]
+    python benchmarks/kernel_speed.py [name ...]
 
 Each row: milliseconds of the kernel and of eager (the fastest of many calls in turn), their ratio, and the CPU
 milliseconds to print, compile and link one kernel.
@@ -9,6 +9,7 @@ milliseconds to print, compile and link one kernel.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import sys
 import time
@@ -73,7 +74,8 @@ def softmax():  # noqa: ANN201
     i, j, k, m = (b.axis(n) for n in (2048, 256, 256, 256))
     mx, s, e = b.var(F32), b.var(F32), b.var(F32)
     body = [Fold((j,), (), (Accumulator(mx, "max", at(v, i, j)),)),
-            Fold((k,), (Let(e, call("exp", call("sub", at(v, i, k), mx))), put(row, [k], e)), (Accumulator(s, "sum", e),)),
+            Fold((k,), (Let(e, call("exp", call("sub", at(v, i, k), mx))), put(row, [k], e)),
+                 (Accumulator(s, "sum", e),)),
             For(m, (put(o, [i, m], call("div", at(row, m), s)),), "vector")]
     return b, nest([i], ["parallel"], body), out, lambda: torch.softmax(x, -1)
 
@@ -185,12 +187,13 @@ def main() -> None:
         pointers = (ctypes.c_void_p * len(b.tensors))(*[t.data_ptr() for t in b.tensors])
         status = ctypes.c_int32(0)
         extent = b.extent(kernel)
-        ours, theirs = fastest(lambda: entry(pointers, None, 0, extent, ctypes.byref(status)), eager)
+        run = functools.partial(entry, pointers, None, 0, extent, ctypes.byref(status))
+        ours, theirs = fastest(run, eager)
         want = eager()
         error = (out - want).abs().max() / want.abs().max()
         assert error < 1e-5, f"{name}: relative error {error}"
-        print(f"{name:18s} {ours:9.3f} {theirs:9.3f} {theirs / ours:6.2f}   {printed:5.2f} {compiled:7.2f} {linked:4.2f}"
-              f"     {lines:5d}", flush=True)
+        times = f"{printed:5.2f} {compiled:7.2f} {linked:4.2f}"
+        print(f"{name:18s} {ours:9.3f} {theirs:9.3f} {theirs / ours:6.2f}   {times}     {lines:5d}", flush=True)
     cpu = host()
     text, _ = module.print_module(kernels, cpu)
     whole = cpu_ms(lambda: machine(cpu).emit_object(llvm().parse_assembly(text)), 3)
