@@ -27,7 +27,7 @@ def bert(layers: int) -> tuple[Any, dict[str, Any]]:
 
 
 def median_ms(call: Callable[[], Any], seconds: float = 1.0) -> float:
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 5:
         start = time.perf_counter()

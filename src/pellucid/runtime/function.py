@@ -23,7 +23,7 @@ class CompiledFunction:
     __wrapped__: Callable[..., Any]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+        return self if instance is None else types.MethodType(self, instance)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<compiled {self.__wrapped__!r}>"
@@ -50,7 +50,7 @@ def function_wrapper(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunc
         "__doc__": getattr(fn, "__doc__", None)})
     install(compiled, cls)
     made: CompiledFunction = cls()
-    functools.update_wrapper(made, fn)
+    functools.update_wrapper(made, fn)  # type: ignore[arg-type]
     return made
 
 

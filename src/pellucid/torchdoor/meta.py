@@ -22,4 +22,4 @@ def run_on_meta(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> An
 
 def is_alias_of(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors share their storage; also answers for tensors without data."""
-    return bool(torch._C._is_alias_of(a, b))
+    return bool(torch._C._is_alias_of(a, b))  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ def _make(cls: type, dtype: torch.dtype, device: torch.device, sizes: Sequence[i
     if dispatch_keys(example) != keys:
         return None
     free = list(strides) if strides is not None else [None] * len(sizes)
-    guards = TensorGuards(example, dynamic_dims_sizes=[list(shape)], dynamic_dims_strides=[free])
+    guards = TensorGuards(example, dynamic_dims_sizes=[list(shape)], dynamic_dims_strides=[free])  # type: ignore[misc, arg-type, list-item]
     made: Check = guards.check
     return made if made(example) else None
 
