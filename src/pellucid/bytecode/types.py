@@ -97,7 +97,8 @@ class Code:
         units = self._lazy.get("positions")
         if units is None:
             units = self._lazy["positions"] = tuple(Position(*p) for p in self.original.co_positions())
-        return units[self.instrs[index].offset >> 1]
+        found: Position = units[self.instrs[index].offset >> 1]
+        return found
 
     def line(self, index: int) -> int:
         """Source line of instruction `index`, or of the nearest earlier one that has a line."""
