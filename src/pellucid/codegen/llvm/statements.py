@@ -168,7 +168,8 @@ def in_lanes(f: Function, axis: Axis, lo: V, hi: V, lanes: int, carried: Carried
              aligned: bool, exact: bool = False) -> list[str]:
     """Whole vectors by `full`, then what is left by `rest` with f.count set; carried values go through both.
 
-    exact: hi - lo is a multiple of the lanes, so nothing is left. The caller has pushed the scope and made sure that lo < hi.
+    exact: hi - lo is a multiple of the lanes, so nothing is left. The caller has pushed the scope and made sure that
+    lo < hi.
     """
     span = f.isub(hi, lo)
     whole = (span if exact else f.const(span.value // lanes * lanes) if span.value is not None
