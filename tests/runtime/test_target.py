@@ -60,7 +60,7 @@ def test_receivers_are_not_bound():
     assert target(Thing.method).bind(t, 3) == (t, 3, 1)
 
 
-@pytest.mark.parametrize("fn", [len, functools.partial(plain, 1), itertools.chain], ids=repr)
+@pytest.mark.parametrize("fn", [len, functools.partial(plain, 1), itertools.chain], ids=["builtin", "partial", "class"])
 def test_other_callables_are_called_as_objects(fn):
     t = target(fn)
     assert t.params == ("args", "kwargs") and t.bind(1, k=2) == ((1,), {"k": 2})
