@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,10 @@ def parse(*, fullgraph: bool = False, dynamic: bool | None = None, backend: Any 
                               f"use one of {', '.join(KEYS)}")
         else:
             foreign[key] = value
+    environment = os.environ.get("PELLUCID_RUNNER", "auto")
+    if environment not in RUNNERS:
+        raise OptionError("bad-argument", f"the environment variable PELLUCID_RUNNER={environment!r} is not acceptable",
+                          f"give {EXPECTED['runner']}")
     return Options(fullgraph, dynamic, backend, mode, backend_options=foreign, **known)
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from .codegen.types import Unit
+from .errors.types import OptionError
 from .events.record import record
 from .graph.types import Graph
 from .ir.types import Kernel, Program
+from .options import RUNNERS
 from .schedule.types import KernelStep, Plan
 
 
@@ -58,6 +60,7 @@ def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None
     graph = timed("passes", run_passes, graph)
     program = timed("lower", lower, graph)
     plan: Plan = timed("schedule", schedule, program, graph)
+    describe(program, plan, callable_id, entry_id)
     chosen = choose_runner(runner)
     unit: Unit | None = None
     native: Any = None
@@ -76,9 +79,30 @@ def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None
 
         run = timed("runner", ReferenceRunner().make, plan, None)
     record.emit("plan", callable_id=callable_id, entry_id=entry_id,
-                message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, runner {chosen}",
+                message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, arena {plan.arena_bytes} bytes, runner "
+                        f"{chosen}; " + ", ".join(f"{stage} {1e3 * s:.1f} ms" for stage, s in seconds.items()),
                 seconds=seconds, runner=chosen)
     return CompiledGraph(graph, program, plan, unit, run, chosen, native, seconds)
+
+
+def describe(program: Program, plan: Plan, callable_id: int | None, entry_id: int | None) -> None:
+    """The stages in words, for those who subscribed to them."""
+    if record.wanted("ir"):
+        from .ir.text import to_text as program_text
+
+        record.emit("ir", callable_id=callable_id, entry_id=entry_id, message=f"{len(program.loops)} loops",
+                    text=program_text(program))
+    if record.wanted("schedule"):
+        from .schedule.text import to_text as plan_text
+
+        record.emit("schedule", callable_id=callable_id, entry_id=entry_id, message=f"{len(plan.steps)} steps",
+                    text=plan_text(plan))
+    if record.wanted("kernel"):
+        from .schedule.text import kernel_text
+
+        for kernel in kernels_of(plan):
+            record.emit("kernel", callable_id=callable_id, entry_id=entry_id, message=kernel.name,
+                        text=kernel_text(kernel))
 
 
 def choose_runner(wanted: str) -> str:
@@ -87,13 +111,14 @@ def choose_runner(wanted: str) -> str:
         wanted = os.environ.get("PELLUCID_RUNNER", "auto")
     if wanted == "reference":
         return "reference"
-    if wanted not in ("auto", "native"):
-        raise ValueError(f"runner={wanted!r}: expected 'auto', 'native' or 'reference'")
+    if wanted not in RUNNERS:
+        raise OptionError("bad-argument", f"runner={wanted!r} is not acceptable", f"give {', '.join(map(repr, RUNNERS))}")
     reason = unavailable_reason()
     if reason is None:
         return "native"
     if wanted == "native":
-        raise RuntimeError(f"runner='native' cannot be used here: {reason}; use runner='reference' or 'auto'")
+        raise OptionError("bad-argument", f"runner='native' cannot be used here: {reason}",
+                          "use runner='reference' or 'auto'")
     _notice_once(reason)
     return "reference"
 

@@ -35,7 +35,7 @@ def test_subscribers_hear_until_they_leave():
 
 
 def test_logs_select_kinds_and_refuse_unknown_names():
-    assert selected("graph_breaks, +guards") == {"graph_break", "guard", "guard_failed"}
+    assert selected("graph_breaks, +guards") == {"graph_break", "guard"}
     assert "kernel" in selected("all")
     with pytest.raises(UnknownLog, match="unknown log 'graphbreaks'"):
         selected("graphbreaks")

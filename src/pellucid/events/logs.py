@@ -11,8 +11,8 @@ from .types import Event
 
 LOGS: dict[str, tuple[str, ...]] = {
     "graph_breaks": ("graph_break",),
-    "guards": ("guard", "guard_failed"),
-    "recompiles": ("recompile", "guard_failed", "limit_reached"),
+    "guards": ("guard",),
+    "recompiles": ("recompile", "limit_reached"),
     "dynamic": ("promote_dynamic",),
     "graph": ("capture",),
     "ir": ("ir",),
@@ -45,11 +45,13 @@ def selected(text: str) -> frozenset[str]:
 
 
 def line(event: Event) -> str:
-    """One event as a person reads it: kind, message, and where in the user's program."""
+    """One event as a person reads it: kind, message, where in the user's program, and its text indented below."""
     where = f"  [{event.cause.where}]" if event.cause and event.cause.where else ""
     ids = "".join(f" {n}={v}" for n, v in (("callable", event.callable_id), ("entry", event.entry_id),
                                            ("continuation", event.continuation_id)) if v is not None)
-    return f"[{event.kind}{ids}] {event.message}{where}"
+    text = event.data.get("text")
+    below = "".join(f"\n    {part}" for part in str(text).splitlines()) if text else ""
+    return f"[{event.kind}{ids}] {event.message}{where}{below}"
 
 
 def enable(text: str | None = None) -> None:
@@ -65,6 +67,5 @@ def enable(text: str | None = None) -> None:
         logger.propagate = False
 
     def sink(event: Event) -> None:
-        if event.kind in kinds:
-            logger.info("%s", line(event))
-    record.subscribe(sink)
+        logger.info("%s", line(event))
+    record.subscribe(sink, kinds)

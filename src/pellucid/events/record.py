@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .types import KINDS, Cause, Event
 
@@ -20,7 +20,7 @@ class Record:
         self._events: deque[Event] = deque(maxlen=capacity)
         self._counts: Counter[str] = Counter()
         self._numbers = itertools.count()
-        self._sinks: tuple[Sink, ...] = ()
+        self._sinks: tuple[tuple[Sink, frozenset[str] | None], ...] = ()
         self._lock = threading.Lock()
 
     def emit(self, kind: str, *, callable_id: int | None = None, entry_id: int | None = None,
@@ -33,18 +33,27 @@ class Record:
         with self._lock:
             self._events.append(event)
             self._counts[kind] += 1
-        for sink in self._sinks:
-            sink(event)
+        for sink, kinds in self._sinks:
+            if kinds is None or kind in kinds:
+                sink(event)
         return event
 
-    def subscribe(self, sink: Sink) -> Callable[[], None]:
-        """Call `sink` with each later event; returns a function that ends that."""
+    def wanted(self, kind: str) -> bool:
+        """Whether a subscriber listens to the kind: what is costly to put into words is made only then."""
+        return any(kinds is None or kind in kinds for _, kinds in self._sinks)
+
+    def subscribe(self, sink: Sink, kinds: Iterable[str] | None = None) -> Callable[[], None]:
+        """Call `sink` with each later event (of the `kinds`, where given); returns a function that ends that."""
+        heard = None if kinds is None else frozenset(kinds)
+        if heard is not None and not heard <= set(KINDS):
+            raise ValueError(f"unknown event kinds {sorted(heard - set(KINDS))}; known: {', '.join(KINDS)}")
+        pair = (sink, heard)
         with self._lock:
-            self._sinks = (*self._sinks, sink)
+            self._sinks = (*self._sinks, pair)
 
         def unsubscribe() -> None:
             with self._lock:
-                self._sinks = tuple(s for s in self._sinks if s is not sink)
+                self._sinks = tuple(p for p in self._sinks if p is not pair)
         return unsubscribe
 
     def events(self, kind: str | None = None, callable_id: int | None = None) -> list[Event]:

@@ -56,7 +56,9 @@ class Event:
 
 
 KINDS = (
-    "capture", "graph_break", "guard", "guard_failed", "entry_published", "recompile", "promote_dynamic",
+    "capture", "graph_break", "guard", "entry_published", "recompile", "promote_dynamic",
     "eager_fallback", "internal_error", "ir", "schedule", "kernel", "plan", "cache_hit", "cache_miss", "limit_reached",
     "storm", "notice",
 )
+DETAIL = ("guard", "ir", "schedule", "kernel")
+"""Kinds that are emitted only while somebody has subscribed to them: each puts a whole stage into words."""

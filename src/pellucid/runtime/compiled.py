@@ -16,10 +16,11 @@ from ..capture.types import Branch, Break, Build, FromConst, Return, Segment
 from ..errors.types import GraphBreakError, InternalError, PellucidError
 from ..events.record import record
 from ..events.types import Cause
+from ..graph.text import to_text
 from ..guards import globalkey
 from ..guards.conditions import conditions
 from ..guards.evaluate import Outcome, disjoint
-from ..guards.explain import failure
+from ..guards.explain import condition, failure
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope, load
@@ -277,6 +278,10 @@ class Compiled:
         record.emit("entry_published", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
                     message=f"{self.target.name}: {len(segment.graph.nodes)} nodes, {len(entry.guards)} guards, "
                             f"{entry.code.backend}", seconds=entry.compile_seconds, instructions=segment.instructions)
+        if record.wanted("guard"):
+            for g in entry.guards:
+                record.emit("guard", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
+                            cause=g.cause, message=condition(g, segment.graph))
         if not isinstance(segment.exit, Return):
             exit = segment.exit
             record.emit("graph_break", callable_id=self.id, entry_id=number, continuation_id=_continuation(table),
@@ -302,8 +307,10 @@ class Compiled:
             segment = frontend.capture_continuation(table.resume, slots, policy, self.options.budget)
         text = (f"{self.target.name}: {segment.instructions} instructions, {len(segment.graph.calls)} torch calls, "
                 f"{len(segment.guards)} guards")
-        record.emit("capture", callable_id=self.id, continuation_id=_continuation(table), message=text,
-                    seconds=time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        details = {"text": to_text(segment.graph)} if record.wanted("capture") else {}
+        record.emit("capture", callable_id=self.id, continuation_id=_continuation(table), message=text, seconds=seconds,
+                    **details)
         return segment
 
     def entry(self, table: Table, slots: Sequence[Any], segment: Segment, number: int) -> Entry:
