@@ -26,6 +26,9 @@ from .values.size import SizeVal
 
 def new_capture(options: CaptureOptions | None) -> tuple[Capture, Symbolic, Machine]:
     options = options or CaptureOptions()
+    from .known.declared import know_torch_compile  # loads the tables, which need this module's neighbours
+
+    know_torch_compile()
     cx = Capture(options)
     domain = Symbolic(cx)
     cx.global_key = globalkey.current()

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from torch import nn
+
 from ..capture.types import Branch, Break
 from ..events.record import record
 from ..graph.types import Graph, TorchCall
@@ -29,7 +31,8 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     compiled = fn if isinstance(getattr(type(fn), "__pellucid__", None), Compiled) else None
     if compiled is None:
         if not args and not kwargs:
-            raise UnsupportedInput("bad-argument", f"explain(): fn={fn!r} was not made by compile(), and there are no "
+            brief = f"a module {type(fn).__qualname__}" if isinstance(fn, nn.Module) else repr(fn)
+            raise UnsupportedInput("bad-argument", f"explain(): fn={brief} was not made by compile(), and there are no "
                                    "example arguments to compile it with", "pass what compile() returned, or example "
                                    "arguments after the function")
         compiled = compile(fn)

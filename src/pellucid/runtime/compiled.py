@@ -308,7 +308,7 @@ class Compiled:
         text = (f"{self.target.name}: {segment.instructions} instructions, {len(segment.graph.calls)} torch calls, "
                 f"{len(segment.guards)} guards")
         seconds = time.perf_counter() - start
-        details = {"text": to_text(segment.graph)} if record.wanted("capture") else {}
+        details: dict[str, Any] = {"text": to_text(segment.graph)} if record.wanted("capture") else {}
         record.emit("capture", callable_id=self.id, continuation_id=_continuation(table), message=text, seconds=seconds,
                     **details)
         return segment

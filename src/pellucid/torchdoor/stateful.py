@@ -29,6 +29,7 @@ NOT_TRACING = tuple(
         "_C._functorch.is_gradtrackingtensor",
         "_C._functorch.is_functorch_wrapped_tensor",
         "_C._is_torch_function_mode_enabled",
+        "_C._are_functorch_transforms_active",
     )
 )
 """Answer False (or None, which is as good to their callers)."""
@@ -37,6 +38,18 @@ TORCH_FUNCTION_TESTS = tuple(_get(p) for p in (
     "_C._has_torch_function", "_C._has_torch_function_unary", "_C._has_torch_function_variadic",
     "overrides.has_torch_function", "overrides.has_torch_function_unary", "overrides.has_torch_function_variadic"))
 """Whether some argument overrides torch functions: not so for the tensors that capture accepts."""
+
+UNWRAP_DEAD = tuple(_get(p) for p in ("_C._functorch.unwrap_if_dead",))
+"""Gives its argument back unless that is the wrapper of a transform that has ended."""
+
+GENERATIONS = "torch._dynamo.mutation_guard"
+"""The module (loaded by torch.compile, not by us) whose GenerationTracker.tag nn.Module.__init__ then calls."""
+
+
+def declared_constant(fn: Any) -> bool:
+    """Whether torch.compiler.assume_constant_result marked the function."""
+    return getattr(fn, "_dynamo_marked_constant", False) is True
+
 
 COMPILING = tuple(_get(p) for p in ("_utils.is_compiling",))
 

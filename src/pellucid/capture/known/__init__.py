@@ -1,5 +1,5 @@
 """What is known of callables without Python code: importing this package fills the tables in `values.builtin`."""
 
-from . import builtin_functions, classes, containers, frames, iteration, opaque, pure, torch_state
+from . import builtin_functions, classes, containers, declared, frames, iteration, opaque, pure, torch_state
 
-__all__ = ["builtin_functions", "classes", "containers", "frames", "iteration", "opaque", "pure", "torch_state"]
+__all__ = ["builtin_functions", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure", "torch_state"]

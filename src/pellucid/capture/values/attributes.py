@@ -14,6 +14,7 @@ from .constant import Const
 if TYPE_CHECKING:
     from ..state import Capture
 
+_CACHED = type(functools.lru_cache(len))
 _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
@@ -31,6 +32,8 @@ def bind_raw(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
     """What reading class attribute `raw` through an instance gives (its `__get__`)."""
     t = type(raw)
     if t is types.FunctionType:
+        return _function.MethodVal(cx.fixed(raw), v)
+    if t is _CACHED:
         return _function.MethodVal(cx.fixed(raw), v)
     if t in _C_METHODS:
         return _builtin.BuiltinMethod(v, name, raw)

@@ -35,21 +35,21 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
     except TypeError:
         return None
     if known is not None:
-        _check(cx, me)
+        check_identity(cx, me)
         r = known(cx, args, kwargs)
         if r is not None:
             return r
     if obj in FUNCTIONS:
         if getattr(obj, "__module__", None) != _OPERATOR or any(_torch_calls.has_tensor(a) for a in args):
-            _check(cx, me)
+            check_identity(cx, me)
             return _torch_calls.call_function(cx, obj, args, kwargs, me)
     if obj in PURE:
-        _check(cx, me)
+        check_identity(cx, me)
         return call_pure(cx, me, obj, args, kwargs)
     return None
 
 
-def _check(cx: Capture, me: Value) -> None:
+def check_identity(cx: Capture, me: Value) -> None:
     source = getattr(me, "source", None)
     if source is not None and source.kind != "const":
         cx.guard_once((source, "is"), "is", source, me.obj, "call")  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ class BuiltinVal(Value):
             return call_descriptor(cx, obj, args[0], args[1:], kwargs, self)
         if t in (types.BuiltinFunctionType, types.MethodWrapperType):
             owner = getattr(obj, "__self__", None)
-            if owner is not None and not isinstance(owner, types.ModuleType):
+            if owner is not None and not isinstance(owner, types.ModuleType) and hasattr(owner, obj.__name__):
                 if isinstance(owner, type):
                     return call_class_method(cx, cx.fixed(owner), obj.__name__, args, kwargs, self)
                 v = cx.wrap(owner, Source("attr", self.source, "__self__"))
@@ -130,6 +130,8 @@ class BuiltinVal(Value):
 def unknown(cx: Capture, obj: Any, me: Value, args: list[Value], kwargs: dict[str, Value]) -> Broken:
     module = getattr(obj, "__module__", None) or getattr(getattr(obj, "__objclass__", None), "__module__", "") or ""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", repr(obj))
+    if "pybind11" in name:
+        name = obj.__name__
     label = f"{module}.{name}" if module else name
     if module.startswith("torch") or "TensorBase" in name or module == "_VariableFunctionsClass":
         cx.missing(label)

@@ -229,6 +229,8 @@ class FunctionVal(Value):
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
         if self.obj is not None:
             r = _builtin.call_known(cx, self, self.obj, args, kwargs)
+            if r is None and self.obj.__dict__:
+                r = _declared.call_declared(cx, self, self.obj, args, kwargs)
             if r is not None:
                 return r
         return Invoke(self, args, kwargs)
@@ -367,6 +369,7 @@ def wrap_partial(cx: Capture, obj: Any, source: Source) -> Value:
     return PartialVal(cx.wrap(obj.func, Source("attr", source, "func")), args, kwargs, cls, obj, source)
 
 # Modules that need this one: bound when all are loaded.
+from ..known import declared as _declared  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import builtin as _builtin  # noqa: E402
 from . import globals_ as _globals  # noqa: E402

@@ -253,6 +253,10 @@ class InstanceVal(Value):
             return cx.fixed(compiled.original).call(cx, args, kwargs)
         if self.info.is_module:
             return _nn.call_module(cx, self, args, kwargs)
+        if type(self.obj) is _declared.CACHED:
+            r = _declared.call_declared(cx, self, self.obj, args, kwargs)
+            if r is not None:
+                return r
         raw = self.special(cx, "__call__")
         if type(raw) is types.FunctionType:
             return Invoke(cx.fixed(raw), [self, *args], kwargs)
@@ -443,6 +447,7 @@ def exception_value(cx: Capture, cls: type[BaseException], args: list[Value]) ->
 
 # Modules that need this one: bound when all are loaded.
 from .. import polyfills as _polyfills  # noqa: E402
+from ..known import declared as _declared  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import function as _function  # noqa: E402
 from . import mapping as _mapping  # noqa: E402

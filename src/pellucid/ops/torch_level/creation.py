@@ -133,6 +133,8 @@ def arange(b: GraphBuilder, *args: Any, dtype: Any = None, **kwargs: Any) -> Val
     if "end" not in given:
         raise WouldRaise("arange() needs an end")
     start, end, step = (_bound(given.get(n, d), n) for n, d in (("start", 0), ("end", None), ("step", 1)))
+    if dtype is torch.int64 and not (isinstance(step, float) and int(step) == 0):
+        start, end, step = (int(x) if isinstance(x, float) else x for x in (start, end, step))  # as aten::arange does
     integral = all(isinstance(x, (int, Dim)) for x in (start, end, step))
     if dtype is None:
         dtype = torch.int64 if integral else torch.get_default_dtype()
