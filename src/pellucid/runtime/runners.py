@@ -14,7 +14,7 @@ import torch
 from ..codegen.types import Unit
 from ..errors.types import OptionError
 from ..graph.to_fx import to_fx
-from ..graph.types import Graph
+from ..graph.types import Graph, TensorMeta
 from ..ops.registry import OPS
 from ..options import OWN_BACKENDS, Options
 from ..schedule.types import Plan
@@ -42,7 +42,7 @@ def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any
     """
     if not graph.calls and not graph.outputs:
         return Runner(None, "none")
-    if options.backend == "eager" or (options.backend == "llvm" and grad):
+    if options.backend == "eager" or (options.backend == "llvm" and (grad or _returns_views_for_autograd(graph))):
         return replay_runner(graph)
     if options.backend == "llvm":
         from ..pipeline import compile_graph
@@ -56,6 +56,16 @@ def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any
                           "which is not callable", "return a function that takes the graph's inputs")
     name = options.backend if isinstance(options.backend, str) else getattr(options.backend, "__name__", "callable")
     return Runner(replay(graph, made), name)
+
+
+def _returns_views_for_autograd(graph: Graph) -> bool:
+    """Whether an output is a view of an input that requires grad, though nothing is recorded: made by detach(), say.
+
+    How autograd sees such a view depends on the operator that made it, so that operator has to run."""
+    inputs = [g.value for g in graph.inputs]
+    known = {g.value for g in graph.inputs if isinstance(g.meta, TensorMeta) and g.meta.requires_grad}
+    known |= {m.value for m in graph.mutations if inputs[m.input] in known}
+    return any(v not in known and graph.roots.get(v) in known for v in graph.outputs)
 
 
 def replay_runner(graph: Graph) -> Runner:

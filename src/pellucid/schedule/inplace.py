@@ -141,11 +141,12 @@ def _same_points(works: Works, w: Work, x: BufferId) -> bool:
 def _quiet(works: Works, start: int, except_for: list[Work]) -> bool:
     """Whether nothing from loop `start` on can raise, apart from loops whose checks will be made earlier."""
     for w in works.works:
-        if w.dead or w.number < start or w in except_for:
+        if w.dead or w in except_for:
             continue
         if w.kind == "extern":
-            if w.extern.can_raise or w.extern.kind == "opaque":
+            if w.number >= start and w.extern.can_raise or w.number >= start and w.extern.kind == "opaque":
                 return False
+        # an earlier loop with a check may end in the writer's kernel, which goes on after a failed check
         elif any(works.pool.info[id(r)].checks for r in w.roots):
             return False
     # the checks themselves must depend on nothing that comes later than `start`

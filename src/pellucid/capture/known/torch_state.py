@@ -44,9 +44,6 @@ def _set_grad(cx: Capture, args: Args, kw: Kw) -> Any:
     return NONE
 
 
-constant(False, torch.is_inference_mode_enabled)
-
-
 def _read(fn: Any) -> None:
     """State that is part of the entry's GlobalKey: read now."""
     def call(cx: Capture, args: Args, kw: Kw) -> Any:
@@ -54,7 +51,8 @@ def _read(fn: Any) -> None:
     KNOWN[fn] = call
 
 
-for _fn in (torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cache_enabled,
+for _fn in (torch.is_inference_mode_enabled, torch.is_autocast_enabled, torch.get_autocast_dtype,
+            torch.is_autocast_cache_enabled,
             torch.get_default_dtype, torch.get_default_device, torch.is_deterministic_algorithms_warn_only_enabled,
             torch.are_deterministic_algorithms_enabled, torch.get_float32_matmul_precision,
             *stateful.READ_STATE):

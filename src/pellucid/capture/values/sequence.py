@@ -107,7 +107,10 @@ class TupleVal(SequenceVal):
         raise NotConstant(self)
 
     def key(self, cx: Capture) -> Any:
-        return tuple([v.key(cx) for v in self.load(cx)])
+        k = tuple([v.key(cx) for v in self.load(cx)])
+        if self.cls is torch.Size and all(type(x) is int for x in k):
+            return torch.Size(k)
+        return tuple.__new__(self.cls, k) if hasattr(self.cls, "_fields") else k
 
     def attr(self, cx: Capture, name: str) -> Result:
         if self.cls is not tuple and self.cls is not torch.Size:

@@ -178,6 +178,8 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
         gshape = tuple([None if type(s) is Dim else s for s in shape])
         gstrides, contiguous = None, True
         strides = tuple([old if type(n) is int else n for n, old in zip(strides, x.stride())])
+    if x.is_inference() and not torch.is_inference_mode_enabled():
+        raise Broken("PB111", "an inference tensor outside inference mode")
     meta = TensorMeta(x.dtype, shape, strides, 0, x.device, x.requires_grad)
     v = t.val = cx.builder.input(meta, source, role)
     t.input = index
@@ -188,6 +190,17 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
 
 
 # ------------------------------------------------------------------ attributes known from the meta
+def _is_inference(cx: Capture, t: TensorVal) -> Value:
+    """Of a tensor from outside, guarded by its dispatch keys; in inference mode views of others may or may not be."""
+    t.graph_value(cx)
+    if t.obj is not None:
+        return Const(t.obj.is_inference())
+    if torch.is_inference_mode_enabled():
+        raise Broken("PB107", "is_inference() of a tensor made in inference mode",
+                     TensorMethodRef(cx, t, "is_inference"), [], {})
+    return Const(False)
+
+
 def _shape(cx: Capture, t: TensorVal) -> Value:
     return TupleVal([size_value(s) for s in t.graph_value(cx).meta.shape], torch.Size)
 
@@ -358,7 +371,7 @@ META_METHODS: dict[str, Any] = {
     "element_size": _is(lambda m: m.dtype.itemsize),
     "get_device": _get_device,
     "storage_offset": _storage_offset,
-    "is_inference": _is(lambda m: False),
+    "is_inference": lambda cx, t, a, k: _is_inference(cx, t),
     "is_conj": _is(lambda m: False),
     "is_neg": _is(lambda m: False),
     "is_pinned": _is(lambda m: False),

@@ -19,10 +19,21 @@ def _result(b: GraphBuilder, x: Val, y: Val, inplace: bool) -> Val:
     return store(b, x, y) if inplace else y
 
 
+FLOATS_ONLY = frozenset("silu mish gelu leaky_relu hardswish hardsigmoid softshrink softplus".split())
+"""Activations that eager has for floating-point tensors alone."""
+
+
+def _need_float(core: str, x: Val) -> None:
+    if not x.meta.dtype.is_floating_point:
+        raise WouldRaise(f"{core} is not implemented for {x.meta.dtype}")
+
+
 def _activation(core: str, names: str, *params: tuple[str, Any]) -> None:
     """Register `names` for fn(input, *params, inplace=False) made by one core operator."""
     def fn(builder: GraphBuilder, input: Val, *args: Any, inplace: bool = False, **kwargs: Any) -> Val:
         x = need_tensor(input)
+        if core in FLOATS_ONLY:
+            _need_float(core, x)
         reject_out(kwargs.pop("out", None))
         if len(args) > len(params):
             inplace, args = args[len(params)], args[:len(params)]
@@ -63,6 +74,7 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 def _elu(names: str, values: Callable[..., tuple[float, float, float]], *defaults: tuple[str, float]) -> None:
     def fn(builder: GraphBuilder, input: Val, *args: Any, inplace: bool = False, **kwargs: Any) -> Val:
         x = need_tensor(input)
+        _need_float("elu", x)
         if len(args) > len(defaults):
             inplace, args = args[len(defaults)], args[:len(defaults)]
         rest = [kwargs.get(n, d) for n, d in defaults[len(args):]]

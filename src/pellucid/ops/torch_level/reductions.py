@@ -95,6 +95,8 @@ def _arg_extreme(core: str) -> None:
     def fn(builder: GraphBuilder, input: Val, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Val:
         reject_out(out)
         x = need_tensor(input)
+        if x.meta.dtype is torch.bool:
+            raise WouldRaise(f"{core}(): does not support bool input")
         return builder.emit(core, x, None if dim is None else wrap_dim(dim, x.ndim), keepdim)
     fn.__name__ = core
     expansion(core)(fn)
