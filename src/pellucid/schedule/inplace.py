@@ -117,7 +117,7 @@ def _direct(works: Works, graph: Graph, c: Commit, x: BufferId) -> bool:
         if r is not copy and r.number >= start and not (copy is None and r is real[0] and _same_points(works, r, x)):
             return False
     moved = [w for w in real if any(works.pool.info[id(r)].checks for r in w.roots)]
-    if any(w.kind != "scatter" for w in moved) or not _quiet(works, start, moved):
+    if any(w.kind != "scatter" for w in moved) or not _quiet(works, start if all(w.kind == "scatter" for w in real) else 0, start, moved):
         return False
     for w in moved:
         _check_first(works, w)
@@ -138,7 +138,7 @@ def _same_points(works: Works, w: Work, x: BufferId) -> bool:
     return True
 
 
-def _quiet(works: Works, start: int, except_for: list[Work]) -> bool:
+def _quiet(works: Works, first: int, start: int, except_for: list[Work]) -> bool:
     """Whether nothing from loop `start` on can raise, apart from loops whose checks will be made earlier."""
     for w in works.works:
         if w.dead or w in except_for:
@@ -146,8 +146,8 @@ def _quiet(works: Works, start: int, except_for: list[Work]) -> bool:
         if w.kind == "extern":
             if w.number >= start and w.extern.can_raise or w.number >= start and w.extern.kind == "opaque":
                 return False
-        # an earlier loop with a check may end in the writer's kernel, which goes on after a failed check
-        elif any(works.pool.info[id(r)].checks for r in w.roots):
+        # an earlier loop with a check may end in a map's kernel (first = 0), which goes on after a failed check
+        elif w.number >= first and any(works.pool.info[id(r)].checks for r in w.roots):
             return False
     # the checks themselves must depend on nothing that comes later than `start`
     return all(x.number < start for w in except_for for ld in w.loads for e in w.index
