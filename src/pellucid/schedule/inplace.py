@@ -117,7 +117,8 @@ def _direct(works: Works, graph: Graph, c: Commit, x: BufferId) -> bool:
         if r is not copy and r.number >= start and not (copy is None and r is real[0] and _same_points(works, r, x)):
             return False
     moved = [w for w in real if any(works.pool.info[id(r)].checks for r in w.roots)]
-    if any(w.kind != "scatter" for w in moved) or not _quiet(works, start if all(w.kind == "scatter" for w in real) else 0, start, moved):
+    first = start if all(w.kind == "scatter" for w in real) else 0
+    if any(w.kind != "scatter" for w in moved) or not _quiet(works, first, start, moved):
         return False
     for w in moved:
         _check_first(works, w)
@@ -146,7 +147,10 @@ def _quiet(works: Works, first: int, start: int, except_for: list[Work]) -> bool
         if w.kind == "extern":
             if w.number >= start and w.extern.can_raise or w.number >= start and w.extern.kind == "opaque":
                 return False
-        # an earlier loop with a check may end in a map's kernel (first = 0), which goes on after a failed check
+        # an earlier loop with a check may end in a map's kernel (first = 0), which goes on after a failed check;
+        # a loop that only stores checked indices is a step of its own
+        elif w.number < start and all(getattr(r, "fn", None) == "check_index" for r in w.roots):
+            continue
         elif w.number >= first and any(works.pool.info[id(r)].checks for r in w.roots):
             return False
     # the checks themselves must depend on nothing that comes later than `start`
