@@ -12,13 +12,19 @@ from .types import Graph, GraphInput, Meta, Mutation, Node, Ref, ScalarMeta, Sym
 
 
 class Val:
-    """A handle to a graph value while the graph is being built. `root` is the value that owns the storage."""
+    """A handle to a graph value while the graph is being built. `root` is the value that owns the storage.
 
-    __slots__ = ("id", "meta", "root", "builder")
+    `object` is the first value of the tensor object that this one stands for: contents change by writes, and views that
+    span their storage look like their root, but which object a value is never changes.
+    """
+
+    __slots__ = ("id", "meta", "root", "builder", "object")
     meta: TensorMeta
 
-    def __init__(self, id: ValueId, meta: TensorMeta, root: "Val | None", builder: "GraphBuilder"):
+    def __init__(self, id: ValueId, meta: TensorMeta, root: "Val | None", builder: "GraphBuilder",
+                 object: ValueId | None = None):
         self.id, self.meta, self.builder = id, meta, builder
+        self.object = id if object is None else object
         self.root: Val = self if root is None else root
 
     @property
@@ -59,11 +65,17 @@ class GraphBuilder:
         """For each original root, the value that holds its storage's contents now (absent: never written)."""
         self._storage: dict[ValueId, ValueId] = {}
         """For each root made by a write, the original root of that storage."""
+        self.objects: dict[ValueId, ValueId] = {}
+        """Value -> first value of the same tensor object, for values that are not the first."""
+        self._views: dict[tuple[ValueId, ValueId], Val] = {}
+        """(current root, object) -> the object as a view of that root."""
         self.writes = 0
 
     # ---------------------------------------------------------------- values
-    def _val(self, meta: TensorMeta, root: Val | None = None) -> Val:
-        v = Val(self._count, meta, root, self)
+    def _val(self, meta: TensorMeta, root: Val | None = None, object: ValueId | None = None) -> Val:
+        v = Val(self._count, meta, root, self, object)
+        if object is not None:
+            self.objects[v.id] = object
         self._count += 1
         self.metas[v.id] = meta
         self.roots[v.id] = v.root.id
@@ -127,11 +139,12 @@ class GraphBuilder:
         current = self._current.get(self._original(v.root.id))
         if current is None or current is v.root:
             return v
-        if v.root is v or v.meta == current.meta:
-            if v.meta == current.meta:
-                return current
-        w = self._val(v.meta, current)
-        self._append("as_strided", (current, v.meta.shape, v.meta.strides, v.meta.offset), (w,))
+        if v.object == current.object:
+            return current
+        w = self._views.get((current.id, v.object))
+        if w is None:
+            w = self._views[current.id, v.object] = self._val(v.meta, current, v.object)
+            self._append("as_strided", (current, v.meta.shape, v.meta.strides, v.meta.offset), (w,))
         return w
 
     def _fresh_in(self, a: Any) -> Any:
@@ -149,13 +162,11 @@ class GraphBuilder:
         original = self._original(target.root.id)
         root = target.root
         m = target.meta
-        new_root = self._val(root.meta)
+        new_root = self._val(root.meta, None, original)
         self._append("assign", (root, self.fresh(new), m.shape, m.strides, m.offset), (new_root,))
         self._current[original] = new_root
         self._storage[new_root.id] = original
         self.writes += 1
-        if m == root.meta:
-            return new_root
         return self.fresh(target)
 
     # ---------------------------------------------------------------- the end
@@ -164,7 +175,7 @@ class GraphBuilder:
         mutations = tuple(Mutation(i, self._current[g.value].id) for i, g in enumerate(self.inputs)
                           if g.value in self._current)
         return Graph(tuple(self.inputs), tuple(self.nodes), tuple(self.calls), outs, mutations, tuple(self.symbols),
-                     tuple(self.env.guards), self.metas, self.roots)
+                     tuple(self.env.guards), self.metas, self.roots, self.objects)
 
 
 def _ref(a: Any) -> Any:

@@ -29,6 +29,7 @@ class _Writer:
         self.initial_grad = self.current_grad = grad
         self.fx = fx.Graph()
         self.env: dict[ValueId, fx.Node] = {}
+        self.by_object: dict[ValueId, fx.Node] = {}
         self.sizes: dict[Any, fx.Node] = {}
         self.made_by: dict[ValueId, Node] = {v: n for n in graph.nodes for v in n.outs}
         self.storage: dict[ValueId, ValueId] = {}
@@ -41,20 +42,20 @@ class _Writer:
     def inputs(self) -> None:
         for i, g in enumerate(self.graph.inputs):
             label = re.sub(r"\W+", "_", source_name(g.source)).strip("_") if g.source is not None else ""
-            self.env[g.value] = self.fx.placeholder(f"in{i}_{label}" if label else f"in{i}")
+            self.env[g.value] = self.by_object[g.value] = self.fx.placeholder(f"in{i}_{label}" if label else f"in{i}")
 
     # ---------------------------------------------------------------- operands
     def value(self, id: ValueId) -> fx.Node:
-        """The node that holds value `id`: as a call returned it, or the tensor of the same storage and layout."""
+        """The node that holds value `id`: the tensor object that it is, or a window of its storage."""
         node = self.env.get(id)
         if node is not None:
             return node
         graph, meta = self.graph, self.graph.metas[id]
         home = self._home(id)
-        for other, candidate in self.env.items():
-            if graph.metas.get(other) == meta and self._home(other) == home:
-                self.env[id] = candidate
-                return candidate
+        known = self.by_object.get(graph.objects.get(id, id))
+        if known is not None:
+            self.env[id] = known
+            return known
         root = self.env.get(home)
         if root is None or not isinstance(meta, TensorMeta):
             raise KeyError(f"value %{id} is made by no torch-level call of the graph")
@@ -142,6 +143,7 @@ class _Writer:
     def results(self, outs: Any, node: fx.Node) -> None:
         if type(outs) is Ref:
             self.env[outs.value] = node
+            self.by_object.setdefault(self.graph.objects.get(outs.value, outs.value), node)
             meta = self.graph.metas.get(outs.value)
             if isinstance(meta, TensorMeta):
                 node.meta["pellucid_meta"] = meta

@@ -125,3 +125,5 @@ class Graph:
     size_guards: tuple[SizeGuard, ...] = ()
     metas: dict[ValueId, Meta] = field(default_factory=dict)
     roots: dict[ValueId, ValueId] = field(default_factory=dict)
+    objects: dict[ValueId, ValueId] = field(default_factory=dict)
+    """Value -> first value of the same tensor object, where it is not that one itself."""

@@ -117,8 +117,8 @@ def _direct(works: Works, graph: Graph, c: Commit, x: BufferId) -> bool:
         if r is not copy and r.number >= start and not (copy is None and r is real[0] and _same_points(works, r, x)):
             return False
     moved = [w for w in real if any(works.pool.info[id(r)].checks for r in w.roots)]
-    first = start if all(w.kind == "scatter" for w in real) else 0
-    if any(w.kind != "scatter" for w in moved) or not _quiet(works, first, start, moved):
+    fused = any(w.kind in SHARED for w in real)
+    if any(w.kind != "scatter" for w in moved) or not _quiet(works, start, fused, moved):
         return False
     for w in moved:
         _check_first(works, w)
@@ -139,19 +139,22 @@ def _same_points(works: Works, w: Work, x: BufferId) -> bool:
     return True
 
 
-def _quiet(works: Works, first: int, start: int, except_for: list[Work]) -> bool:
-    """Whether nothing from loop `start` on can raise, apart from loops whose checks will be made earlier."""
+SHARED = ("map", "reduce")
+"""Kinds of loops that may become one kernel, which goes on to its end after a failed check."""
+
+
+def _quiet(works: Works, start: int, fused: bool, except_for: list[Work]) -> bool:
+    """Whether nothing from loop `start` on can raise, apart from loops whose checks will be made earlier.
+
+    With `fused`, an earlier loop that could end in the kernel of the direct write counts too.
+    """
     for w in works.works:
-        if w.dead or w in except_for:
+        if w.dead or w in except_for or (w.number < start and not (fused and w.kind in SHARED)):
             continue
         if w.kind == "extern":
-            if w.number >= start and w.extern.can_raise or w.number >= start and w.extern.kind == "opaque":
+            if w.extern.can_raise or w.extern.kind == "opaque":
                 return False
-        # an earlier loop with a check may end in a map's kernel (first = 0), which goes on after a failed check;
-        # a loop that only stores checked indices is a step of its own
-        elif w.number < start and all(getattr(r, "fn", None) == "check_index" for r in w.roots):
-            continue
-        elif w.number >= first and any(works.pool.info[id(r)].checks for r in w.roots):
+        elif any(works.pool.info[id(r)].checks for r in w.roots):
             return False
     # the checks themselves must depend on nothing that comes later than `start`
     return all(x.number < start for w in except_for for ld in w.loads for e in w.index
