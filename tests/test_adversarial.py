@@ -70,3 +70,38 @@ def test_dtypes_that_eager_refuses(compiled, f, dtype):
     with torch.no_grad(), pytest.raises(type(want.value)) as got:
         compiled(call)(x)
     assert str(got.value) == str(want.value)
+
+
+def spanning(op):
+    def f(x):
+        y = op(x)
+        x.add_(1)
+        return y, x
+    return f
+
+
+@pytest.mark.parametrize("backend", ["llvm", "eager"])
+@pytest.mark.parametrize("op", [lambda x: x.view(x.shape), lambda x: x[:], lambda x: x.detach(), lambda x: x.data])
+def test_a_view_that_spans_its_storage_is_an_object_of_its_own(op, backend):
+    f = spanning(op)
+    fast = pellucid.compile(f, backend=backend, options={"strict": True})
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.ones(2, 3)
+            y, same = fast(x)
+            assert same is x and y is not x and y.data_ptr() == x.data_ptr() and torch.equal(y, torch.full((2, 3), 2.0))
+
+
+@pytest.mark.parametrize("backend", ["llvm", "eager"])
+def test_views_of_a_new_tensor_are_objects_of_their_own(backend):
+    def f(x):
+        y = x + 1
+        a, b = y[:], y[:]
+        y.mul_(2)
+        return y, a, b, y
+    fast = pellucid.compile(f, backend=backend, options={"strict": True})
+    with torch.no_grad():
+        for _ in range(3):
+            y, a, b, again = fast(torch.ones(3))
+            assert again is y and a is not y and b is not y and a is not b
+            assert len({t.data_ptr() for t in (y, a, b)}) == 1 and torch.equal(b, torch.full((3,), 4.0))

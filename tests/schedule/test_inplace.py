@@ -81,6 +81,24 @@ def test_nothing_is_written_in_the_kernel_of_a_check():
     assert torch.equal(state, before)
 
 
+@pytest.mark.parametrize("update_first", [True, False])
+def test_a_moved_check_shares_no_kernel_with_another_direct_write(update_first):
+    def fn(f, keys, at, new, count):
+        if update_first:
+            f(torch.Tensor.index_copy_, keys, 0, at, new)
+        f(torch.Tensor.add_, count, 1.0)
+        if not update_first:
+            f(torch.Tensor.index_copy_, keys, 0, at, new)
+        return f(torch.mul, keys, 3.0)
+    inputs = torch.randn(9, 4), torch.tensor([5, 1]), torch.randn(2, 4), torch.randn(2)
+    plan, _, _ = check(fn, *inputs)
+    keys, _, new, count = inputs
+    before = keys.clone(), count.clone()
+    with pytest.raises(StepFailed):
+        ReferenceRunner().make(plan, None)(keys, torch.tensor([0, 9]), new, count)
+    assert torch.equal(keys, before[0]) and torch.equal(count, before[1])
+
+
 def test_nothing_is_written_before_a_step_that_can_raise():
     def fn(f, x, table, ids):
         f(torch.Tensor.mul_, x, 2.0)

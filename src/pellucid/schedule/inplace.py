@@ -120,6 +120,9 @@ def _direct(works: Works, graph: Graph, c: Commit, x: BufferId) -> bool:
     fused = any(w.kind in SHARED for w in real)
     if any(w.kind != "scatter" for w in moved) or not _quiet(works, start, fused, moved):
         return False
+    if moved and (fused or any(w.kind in SHARED and not w.dead and works.buffers[b].space == "input"
+                               for w in works.works for b in w.writes)):
+        return False  # the check moved to the front is a map itself
     for w in moved:
         _check_first(works, w)
     if copy is not None:
