@@ -34,7 +34,8 @@ def child(name: str, threads: int, systems: list[str], seconds: float) -> None:
     import pellucid
     torch.set_num_threads(threads)
     w = build(name)
-    made = {"eager": lambda: w.fn, "pellucid": lambda: pellucid.compile(w.fn), "torch.compile": lambda: torch.compile(w.fn)}
+    made = {"eager": lambda: w.fn, "pellucid": lambda: pellucid.compile(w.fn),
+            "torch.compile": lambda: torch.compile(w.fn)}
     with torch.no_grad():
         fns = {s: made[s]() for s in systems}
         for f in fns.values():
@@ -91,7 +92,8 @@ def main() -> None:
                 for _ in range(a.processes):
                     e = dict(env, OMP_NUM_THREADS=str(threads))
                     done = subprocess.run([sys.executable, __file__, "--seconds", str(a.seconds), "--child", name,
-                                           str(threads), ",".join(["pellucid", *peers])], env=e, capture_output=True, text=True)
+                                           str(threads), ",".join(["pellucid", *peers])],
+                                          env=e, capture_output=True, text=True)
                     if done.returncode:
                         raise SystemExit(f"{name} failed:\n{done.stderr[-3000:]}")
                     runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
@@ -100,8 +102,8 @@ def main() -> None:
                 for peer in peers:
                     r, low, high = interval([(x[peer], x["pellucid"]) for x in runs])
                     cells.append(f"{peer} {r:5.2f} x [{low:.2f}, {high:.2f}]")
-                print(f"{name:18s} {threads} thread{'s' if threads > 1 else ' '}  {1e3 * ours:8.3f} ms   {'   '.join(cells)}",
-                      flush=True)
+                label = f"{name:18s} {threads} thread{'s' if threads > 1 else ' '}"
+                print(f"{label}  {1e3 * ours:8.3f} ms   {'   '.join(cells)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ def vit() -> Workload:
 
 def resnet() -> Workload:
     from transformers import ResNetConfig, ResNetForImageClassification
-    c = ResNetConfig(embedding_size=32, hidden_sizes=[32, 64, 128], depths=[2, 2, 2], layer_type="basic", num_labels=100)
+    c = ResNetConfig(embedding_size=32, hidden_sizes=[32, 64, 128], depths=[2, 2, 2], layer_type="basic",
+                     num_labels=100)
     return _model(ResNetForImageClassification(c), _images(128))
 
 

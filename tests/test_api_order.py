@@ -1,4 +1,4 @@
-"""What a call is given may be ordered or overlap in ways that only that call shows: results are eager's all the same."""
+"""Order and overlap of what a call is given, which only that call shows: results are eager's all the same."""
 
 from collections import OrderedDict
 

@@ -1,4 +1,4 @@
-"""The project's own rules, checked: one door to torch's private names, a first line for each file, files one can read."""
+"""The project's own rules, checked: one door to torch's private names, a first line a file, files one can read."""
 
 import ast
 import re
@@ -8,7 +8,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "pellucid"
 FILES = sorted(SOURCE.rglob("*.py"))
-PRIVATE = re.compile(r"(?:\b(?:import|from)\s+torch\.(?:_\w+|fx\.experimental))|\btorch\._[A-Z]\w*|\btorch\.fx\.experimental")
+PRIVATE = re.compile(r"(?:\b(?:import|from)\s+torch\.(?:_\w+|fx\.experimental))"
+                     r"|\btorch\._[A-Z]\w*|\btorch\.fx\.experimental")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

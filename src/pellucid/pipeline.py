@@ -79,8 +79,8 @@ def compile_graph(graph: Graph, *, runner: str = "auto", callable_id: int | None
 
         run = timed("runner", ReferenceRunner().make, plan, None)
     record.emit("plan", callable_id=callable_id, entry_id=entry_id,
-                message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, arena {plan.arena_bytes} bytes, runner "
-                        f"{chosen}; " + ", ".join(f"{stage} {1e3 * s:.1f} ms" for stage, s in seconds.items()),
+                message=f"{len(plan.steps)} steps, {len(kernels_of(plan))} kernels, arena {plan.arena_bytes} bytes, "
+                        f"runner {chosen}; " + ", ".join(f"{stage} {1e3 * s:.1f} ms" for stage, s in seconds.items()),
                 seconds=seconds, runner=chosen)
     return CompiledGraph(graph, program, plan, unit, run, chosen, native, seconds)
 
@@ -112,7 +112,8 @@ def choose_runner(wanted: str) -> str:
     if wanted == "reference":
         return "reference"
     if wanted not in RUNNERS:
-        raise OptionError("bad-argument", f"runner={wanted!r} is not acceptable", f"give {', '.join(map(repr, RUNNERS))}")
+        raise OptionError("bad-argument", f"runner={wanted!r} is not acceptable",
+                          f"give {', '.join(map(repr, RUNNERS))}")
     reason = unavailable_reason()
     if reason is None:
         return "native"

@@ -1,4 +1,4 @@
-"""Functions whose answer is declared fixed, things done once through lru_cache, and what torch.compile leaves behind."""
+"""Functions whose answer is declared fixed, things done once by lru_cache, what torch.compile leaves behind."""
 
 import functools
 import logging

@@ -39,7 +39,8 @@ def gpt2() -> nn.Module:
 
 def llama() -> nn.Module:
     from transformers import LlamaConfig, LlamaForCausalLM
-    return LlamaForCausalLM(LlamaConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+    return LlamaForCausalLM(LlamaConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+                                        num_key_value_heads=2,
                                         intermediate_size=128, vocab_size=512, use_cache=False))
 
 
@@ -52,8 +53,10 @@ def t5() -> nn.Module:
 def whisper() -> nn.Module:
     from transformers import WhisperConfig, WhisperModel
     return WhisperModel(WhisperConfig(d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-                                      decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, vocab_size=512,
-                                      num_mel_bins=16, max_source_positions=32, max_target_positions=32, use_cache=False,
+                                      decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128,
+                                      vocab_size=512,
+                                      num_mel_bins=16, max_source_positions=32, max_target_positions=32,
+                                      use_cache=False,
                                       pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=4))
 
 
@@ -76,11 +79,12 @@ def convnext() -> nn.Module:
 
 
 CASES: dict[str, Case] = {
-    "bert": Case(bert, lambda b: {"input_ids": _ids(512, b, 16), "attention_mask": torch.ones(b, 16, dtype=torch.long)}, 128),
+    "bert": Case(bert, lambda b: {"input_ids": _ids(512, b, 16), "attention_mask": torch.ones(b, 16).long()}, 128),
     "gpt2": Case(gpt2, lambda b: {"input_ids": _ids(512, b, 16)}, 256),
     "llama": Case(llama, lambda b: {"input_ids": _ids(512, b, 16)}, 128),
     "t5": Case(t5, lambda b: {"input_ids": _ids(512, b, 16), "decoder_input_ids": _ids(512, b, 8, 2)}, 128),
-    "whisper": Case(whisper, lambda b: {"input_features": _floats(b, 16, 64), "decoder_input_ids": _ids(512, b, 8)}, 192),
+    "whisper": Case(whisper, lambda b: {"input_features": _floats(b, 16, 64),
+                                        "decoder_input_ids": _ids(512, b, 8)}, 192),
     "vit": Case(vit, lambda b: {"pixel_values": _floats(b, 3, 32, 32)}, 192),
     "resnet": Case(resnet, lambda b: {"pixel_values": _floats(b, 3, 64, 64)}, 288),
     "convnext": Case(convnext, lambda b: {"pixel_values": _floats(b, 3, 64, 64)}, 256),

@@ -61,7 +61,8 @@ def demo(layers: int, explain: bool) -> None:
     click.echo(f"BertModel, {layers} layers of 256, batch 1, 128 tokens, float32, {torch.get_num_threads()} threads")
     click.echo(f"  first call (import pellucid, compile, run)   {first:8.3f} s")
     click.echo(f"  warm call, median                            {ours_ms:8.3f} ms")
-    click.echo(f"  eager, median                                {eager_ms:8.3f} ms   ({eager_ms / ours_ms:.2f} x pellucid)")
+    ratio = eager_ms / ours_ms
+    click.echo(f"  eager, median                                {eager_ms:8.3f} ms   ({ratio:.2f} x pellucid)")
     click.echo(f"  error against float64: pellucid {error['pellucid']:.1e}, eager {error['eager']:.1e}")
     limit = max(2 * error["eager"], 4 * torch.finfo(torch.float32).eps * 1024 ** 0.5)
     if not error["pellucid"] <= limit:

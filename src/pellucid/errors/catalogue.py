@@ -6,11 +6,12 @@ from .breaks import BREAKS
 
 HEADER = """# Error catalogue
 
-Generated from `src/pellucid/errors/` by `python -m pellucid.errors.catalogue > docs/errors.md`; a test compares the two.
+Generated from `src/pellucid/errors/` by `python -m pellucid.errors.catalogue > docs/errors.md`; a test
+compares the two.
 
 ## Graph breaks
-An operation that cannot be captured runs in Python; capture goes on right after it. `pellucid.explain` lists each with the
-user's line and call path; `fullgraph=True` makes the first one an error.
+An operation that cannot be captured runs in Python; capture goes on right after it. `pellucid.explain` lists each
+with the user's line and call path; `fullgraph=True` makes the first one an error.
 """
 
 

@@ -29,7 +29,8 @@ class Record:
         """Append one event; `kind` is one of events.types.KINDS, `data` its further numbers and names."""
         if kind not in KINDS:
             raise ValueError(f"unknown event kind {kind!r}; known: {', '.join(KINDS)}")
-        event = Event(next(self._numbers), time.time(), kind, callable_id, entry_id, continuation_id, cause, message, data)
+        event = Event(next(self._numbers), time.time(), kind, callable_id, entry_id, continuation_id, cause, message,
+                      data)
         with self._lock:
             self._events.append(event)
             self._counts[kind] += 1

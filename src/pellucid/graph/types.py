@@ -99,7 +99,7 @@ class GraphInput:
 
 @dataclass(frozen=True, slots=True)
 class SymbolDef:
-    """Where a symbol's value is read at run time: size `dim` of graph input `input`, or the input itself if dim is None."""
+    """Where a symbol's value is read at run time: size `dim` of graph input `input`; dim None: the input itself."""
 
     sym: Sym
     input: int

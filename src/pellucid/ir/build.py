@@ -30,7 +30,7 @@ from .types import (
 
 
 class Lowering:
-    """Collects the loops of one graph. A lowering reads operands by `view` and defines outputs by `map`, `reduce` ..."""
+    """Collects the loops of one graph. A lowering reads operands by `view`, defines outputs by `map`, `reduce` ..."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -128,7 +128,8 @@ class Lowering:
         index, value = body(*[Index(a) for a in axes])
         self.append(Scatter(out, axes, tuple(index), value, combine))
 
-    def extern(self, kind: str, ins: Sequence[View], outs: Sequence[View], can_raise: bool = False, **params: Any) -> None:
+    def extern(self, kind: str, ins: Sequence[View], outs: Sequence[View], can_raise: bool = False,
+               **params: Any) -> None:
         self.append(Extern(kind, tuple(ins), tuple(outs), tuple(sorted(params.items())), can_raise))
 
 

@@ -117,7 +117,8 @@ SCALAR_FUNCTIONS: dict[str, str] = {
     "add": "a+b", "sub": "a-b", "mul": "a*b", "neg": "-a", "abs": "|a|", "fma": "a*b+c, one rounding",
     "div": "a/b of floats", "floordiv": "torch's floor division (ints and floats)", "truncdiv": "C division of ints",
     "mod": "Python's modulo (torch.remainder)", "fmod": "C's fmod or %",
-    "min": "NaN-propagating", "max": "NaN-propagating", "pow": "", "sign": "", "reciprocal": "", "rsqrt": "", "sqrt": "",
+    "min": "NaN-propagating", "max": "NaN-propagating", "pow": "", "sign": "", "reciprocal": "", "rsqrt": "",
+    "sqrt": "",
     "floor": "", "ceil": "", "trunc": "", "round": "half to even",
     # transcendental, of floats
     "exp": "", "exp2": "", "expm1": "", "log": "", "log2": "", "log1p": "", "sin": "", "cos": "", "tan": "", "tanh": "",
@@ -172,7 +173,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """For each point of axes, in order: out[index] = value, or out[index] combine= value (combine: sum prod min max)."""
+    """For each point of axes, in order: out[index] = value, or out[index] combine= value (sum prod min max)."""
 
     out: View
     axes: tuple[Axis, ...]
@@ -231,7 +232,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """A loop over one axis. mode: parallel (any order, split over threads), vector (any order, in vector lanes), serial.
+    """A loop over one axis. mode: parallel (any order, over threads), vector (any order, in lanes), serial.
 
     The innermost parallel For is vectorised too if its body is straight-line (Lets and Writes only): a flat pointwise
     kernel is For(i, parallel){Let* Write+}, and its begin..end is cut into lanes. A vector For's body is straight-line,
@@ -267,7 +268,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A prefix loop over `axis` in order: at each point `var` = var combine value (from the neutral value), then body."""
+    """A prefix loop over `axis` in order: at each point `var` = var combine value (at first neutral), then body."""
 
     axis: Axis
     var: Var

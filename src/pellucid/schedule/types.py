@@ -29,7 +29,7 @@ class Place:
 class KernelStep:
     kernel: Kernel
     extent: Size
-    """Number of iterations of the kernel's parallel range (product of its leading parallel axes; 1 if there is none)."""
+    """Number of iterations of the kernel's parallel range (product of its leading parallel axes; 1 if none)."""
     grain: Size
     """Iterations below which it is not split over threads."""
     gil: str = "hold"

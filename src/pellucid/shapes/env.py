@@ -48,7 +48,8 @@ def prove(op: str, a: Size, b: Size) -> bool | None:
         return holds(op, a, b)
     lo, hi = _difference(a, b)
     if op in ("==", "!="):
-        same = True if (lo, hi) == (0, 0) else False if (lo is not None and lo > 0) or (hi is not None and hi < 0) else None
+        apart = (lo is not None and lo > 0) or (hi is not None and hi < 0)
+        same = True if (lo, hi) == (0, 0) else False if apart else None
         return same if op == "==" or same is None else not same
     if op == "<":
         return True if hi is not None and hi < 0 else False if lo is not None and lo >= 0 else None

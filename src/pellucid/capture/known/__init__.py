@@ -2,4 +2,5 @@
 
 from . import builtin_functions, classes, containers, declared, frames, iteration, opaque, pure, torch_state
 
-__all__ = ["builtin_functions", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure", "torch_state"]
+__all__ = ["builtin_functions", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure",
+           "torch_state"]

@@ -1,4 +1,4 @@
-"""What others declare about callables: answers that their author calls fixed, and bookkeeping of torch.compile's own."""
+"""What others declare about callables: fixed answers, and bookkeeping of torch.compile's own."""
 
 from __future__ import annotations
 
