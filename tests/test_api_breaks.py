@@ -367,3 +367,19 @@ def test_a_break_is_one_event_with_its_place_and_remedy():
     (event,) = record.events("graph_break")
     assert event.cause.where.line == fn.__code__.co_firstlineno + 1 and event.data["remedy"]
     assert pellucid.counters()["graph_break_count"] == 1
+
+
+def test_a_call_that_capture_wrongly_takes_for_failing_is_reported(monkeypatch):
+    """The exception that capture foresees must come; if it does not, the fault is ours and is not hidden."""
+    from pellucid.capture.capture import CaptureRaised
+    from pellucid.runtime import frontend
+
+    def raises(*args):
+        raise CaptureRaised(ValueError("no"), ())
+    monkeypatch.setattr(frontend, "_capture_call", raises)
+    plain, whole = pellucid.compile(lambda x: x + 1), pellucid.compile(lambda x: x + 1, fullgraph=True)
+    pellucid.reset()
+    assert torch.equal(plain(torch.ones(2)), torch.full((2,), 2.0))
+    assert pellucid.counters()["internal_error_count"] == 1
+    with pytest.raises(pellucid.errors.types.InternalError, match="eager does not raise"):
+        whole(torch.ones(2))

@@ -137,7 +137,14 @@ class Compiled:
 
     def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
         record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
-        return self.target.call(*args, **kwargs)
+        result = self.target.call(*args, **kwargs)
+        if isinstance(why, Raises):
+            fault = f"{why}, but eager does not raise: capture took the program for one that fails"
+            record.emit("internal_error", callable_id=self.id, message=fault)
+            if self.options.strict or self.options.fullgraph:
+                raise InternalError("internal-error", f"{self.target.name} ran eagerly, not compiled: {fault}",
+                                    "report this; without fullgraph=True and strict the call gives eager's result")
+        return result
 
     # ---------------------------------------------------------------- tables
     def root(self, words: tuple[Any, ...]) -> Table:
@@ -255,7 +262,7 @@ class Compiled:
             segment = self.capture(table, slots)
             if self.options.fullgraph and not isinstance(segment.exit, Return):
                 if segment.exit.code == WOULD_RAISE:
-                    return f"eager raises here: {segment.exit.message}"
+                    return Raises(f"eager raises here: {segment.exit.message}")
                 raise broken(segment.exit)
             scope = table.scope(slots)
             for g in segment.guards:
@@ -379,7 +386,7 @@ class Compiled:
             table.failures += 1
             if table.failures >= FAILURES:
                 table.blocked = str(e)
-        return str(e)
+        return Raises(e) if isinstance(e, frontend.RefusedRaise) else str(e)
 
     def verify(self, table: Table, entry: Entry, slots: Sequence[Any]) -> None:
         """An entry must be valid for the call that it was made from."""
@@ -391,6 +398,10 @@ class Compiled:
             text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
             raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
                                 "report this")
+
+
+class Raises(str):
+    """The reason of an eager call that capture expects to end in an exception."""
 
 
 WOULD_RAISE = "PB115"

@@ -29,11 +29,15 @@ class Refused(Exception):
         super().__init__(why)
 
 
+class RefusedRaise(Refused):
+    """Declined because the program ends in an exception, as capture sees it."""
+
+
 def _declining(capture: Callable[..., Segment], *args: Any) -> Segment:
     try:
         return capture(*args)
     except CaptureRaised as e:
-        raise Refused(f"the program raises: {e}") from None
+        raise RefusedRaise(f"the program raises: {e}") from None
     except CannotContinue as e:
         raise Refused(str(e), e.stop) from None
     except Broken as e:
