@@ -6,9 +6,11 @@ from typing import Any
 
 from .api import compile, compiled_of, counters, reset
 from .events.logs import enable as _enable_logs
+from .shapes.marks import mark_dynamic, mark_static, maybe_mark_dynamic
 
 __version__ = "0.1.0"
-__all__ = ["compile", "compiled_of", "counters", "explain", "reset"]
+__all__ = ["compile", "compiled_of", "counters", "explain", "mark_dynamic", "mark_static", "maybe_mark_dynamic",
+           "reset"]
 
 _enable_logs()
 

@@ -9,24 +9,27 @@ from typing import Any
 
 from torch import nn
 
-from .errors.types import UnsupportedInput
+from .errors.types import OptionError, UnsupportedInput
 from .events.record import record
 from .options import Options, parse
 from .runtime.compiled import Compiled, live
 from .runtime.function import CompiledFunction, function_wrapper
 from .runtime.module import CompiledModule, module_wrapper
 from .runtime.runners import resolve_backend
-from .runtime.target import target
+from .runtime.target import Target, target
+from .shapes.wishes import Wishes, root
 
 
-def compile(fn: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+def compile(fn: Callable[..., Any] | None = None, *, fullgraph: bool = False,
+            dynamic: bool | Mapping[str, Any] | None = None,
             backend: str | Callable[..., Any] = "llvm", mode: str | None = None,
             options: Mapping[str, Any] | None = None) -> Any:
     """A compiled version of a function, bound method, callable object or nn.Module; a drop-in for torch.compile.
 
     fn         what to compile; without it, a decorator is returned
     fullgraph  True: the first operation that cannot be captured raises GraphBreakError
-    dynamic    None: a size becomes symbolic when it changes between calls; True: from the first call; False: never
+    dynamic    None: a size becomes symbolic when it changes between calls; True: from the first call; False: never;
+               or a dict from argument to True, False, "maybe", (lo, hi), or {dimension: one of these}
     backend    "llvm"; "eager" (torch's own operators); the name of a torch.compile backend; or
                callable(GraphModule, example_inputs) -> callable
     mode       torch.compile's modes are accepted
@@ -47,6 +50,8 @@ def _compile(options: Options, fn: Any) -> Any:
     if isinstance(fn, (CompiledFunction, CompiledModule)):
         fn = fn.__wrapped__
     if isinstance(fn, nn.Module):
+        if options.wishes:
+            check_names(options.wishes, target(fn.forward))
         return module_wrapper(fn, options)
     if isinstance(fn, type):
         raise UnsupportedInput("bad-argument", f"compile(): fn={fn.__qualname__} is a class",
@@ -57,7 +62,17 @@ def _compile(options: Options, fn: Any) -> Any:
     if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise UnsupportedInput("bad-argument", f"compile(): fn={fn.__qualname__} is asynchronous",
                                "compile the synchronous function that it awaits the work of")
-    return function_wrapper(fn, Compiled(target(fn), options))
+    made = target(fn)
+    check_names(options.wishes, made)
+    return function_wrapper(fn, Compiled(made, options))
+
+
+def check_names(wishes: Wishes, to: Target) -> None:
+    """A specification names parameters of the function; else OptionError."""
+    for name, _, _ in wishes:
+        if root(name) not in to.params:
+            raise OptionError("bad-argument", f"compile(): dynamic names {name!r}, which is no argument of {to.name}",
+                              f"use {', '.join(to.params)}" if to.params else "the function has no arguments")
 
 
 def compiled_of(fn: Any) -> Compiled:

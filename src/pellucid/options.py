@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .errors.types import OptionError
+from .shapes.wishes import Wishes
+from .shapes.wishes import parse as parse_wishes
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 AT_LIMIT = ("keep", "raise")
@@ -22,6 +24,7 @@ class Options:
 
     fullgraph        the first operation that cannot be captured is an error
     dynamic          None: a size becomes symbolic when it changes; True: from the first call; False: never
+    wishes           the same for single arguments, from dynamic={...}; see shapes.wishes
     backend          "llvm", "eager", the name of a torch.compile backend, or callable(GraphModule, inputs) -> callable
     mode             torch.compile's modes are accepted; all mean the same to the llvm backend
     strict           faults inside the compiler are raised instead of counted and run eagerly
@@ -35,6 +38,7 @@ class Options:
 
     fullgraph: bool = False
     dynamic: bool | None = None
+    wishes: Wishes = ()
     backend: str | Callable[..., Any] = "llvm"
     mode: str | None = None
     strict: bool = False
@@ -44,6 +48,11 @@ class Options:
     runner: str = "auto"
     budget: int = 2_000_000
     backend_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_dynamic(self, dynamic: bool | Mapping[str, Any] | None) -> Options:
+        """The same but for `dynamic`, given as to compile()."""
+        mode, wishes = parse_dynamic(dynamic)
+        return replace(self, dynamic=mode, wishes=wishes)
 
 
 KEYS: dict[str, Callable[[Any], bool]] = {
@@ -63,14 +72,12 @@ EXPECTED = {
 }
 
 
-def parse(*, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "llvm", mode: str | None = None,
-          options: Mapping[str, Any] | None = None) -> Options:
+def parse(*, fullgraph: bool = False, dynamic: bool | Mapping[str, Any] | None = None, backend: Any = "llvm",
+          mode: str | None = None, options: Mapping[str, Any] | None = None) -> Options:
     """Options from compile()'s arguments; OptionError names the argument, its value and what it may be."""
     if type(fullgraph) is not bool:
         raise _bad("fullgraph", fullgraph, "True or False")
-    if dynamic not in (None, True, False) or isinstance(dynamic, int) and type(dynamic) is not bool:
-        raise _bad("dynamic", dynamic, "None (sizes that change become symbolic), True (all from the first call) or "
-                                       "False (never)")
+    dynamic, wishes = parse_dynamic(dynamic)
     if not isinstance(backend, str) and not callable(backend):
         raise _bad("backend", backend, "a name such as 'llvm' or 'eager', or callable(GraphModule, example_inputs)")
     if mode is not None and mode not in MODES:
@@ -95,7 +102,17 @@ def parse(*, fullgraph: bool = False, dynamic: bool | None = None, backend: Any 
     if environment not in RUNNERS:
         raise OptionError("bad-argument", f"the environment variable PELLUCID_RUNNER={environment!r} is not acceptable",
                           f"give {EXPECTED['runner']}")
-    return Options(fullgraph, dynamic, backend, mode, backend_options=foreign, **known)
+    return Options(fullgraph, dynamic, wishes, backend, mode, backend_options=foreign, **known)
+
+
+def parse_dynamic(dynamic: Any) -> tuple[bool | None, Wishes]:
+    """compile()'s `dynamic` as the mode of all sizes and what is said of single ones."""
+    if isinstance(dynamic, Mapping):
+        return None, parse_wishes(dynamic)
+    if dynamic is not None and type(dynamic) is not bool:
+        raise _bad("dynamic", dynamic, "None (sizes that change become symbolic), True (all from the first call), "
+                                       "False (never), or a dict from argument to one of these")
+    return dynamic, ()
 
 
 def _bad(argument: str, value: Any, expected: str) -> OptionError:

@@ -13,7 +13,7 @@ from ..graph.build import GraphBuilder
 from ..graph.types import SymbolDef
 from ..guards.types import Guard, Source
 from ..shapes.dim import symbols
-from ..shapes.env import ShapeEnv
+from ..shapes.env import Range, ShapeEnv
 from .classes import ClassInfo
 from .types import Recipe
 from .values.base import Raised, Value
@@ -24,16 +24,16 @@ from .wrap import wrapper_of
 _IMMEDIATE = frozenset((int, str, bool, float, type(None), complex, bytes))
 
 
-def never(source: Source, dim: int | None) -> bool:
+def never(source: Source, dim: int | None) -> bool | Range:
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """dynamic(source, dim) says whether size `dim` of the tensor at `source` (or, with dim None, the integer there) is
-    to be symbolic. budget bounds the instructions executed."""
+    """dynamic(source, dim) says whether size `dim` of the tensor at `source` (or, with dim None, the number there) is
+    to be symbolic: a bool, or the Range of a symbol. budget bounds the instructions executed."""
 
-    dynamic: Callable[[Source, int | None], bool] = never
+    dynamic: Callable[[Source, int | None], bool | Range] = never
     budget: int = 2_000_000
 
 
@@ -114,9 +114,10 @@ class Capture:
         """The value that stands for `obj`, which was found at `source`."""
         t = type(obj)
         if t in _IMMEDIATE:
-            if (t is int or t is float) and self.options.dynamic is not never and self.options.dynamic(source, None):
+            if (t is int or t is float) and self.options.dynamic is not never \
+                    and (wish := self.options.dynamic(source, None)):
                 if t is int and obj >= 0:
-                    return self.symbolic_int(obj, source)
+                    return self.symbolic_int(obj, source, wish if type(wish) is Range else Range(0))
                 from .values.opaque import OpaqueVal
 
                 return OpaqueVal(self, obj, source)      # a number that changes: arithmetic on it is done natively
@@ -138,12 +139,12 @@ class Capture:
             self.keep.append(obj)
         return v
 
-    def symbolic_int(self, example: int, source: Source) -> SizeVal:
-        """The integer at `source` as a symbol of 0 or more."""
+    def symbolic_int(self, example: int, source: Source, within: Range = Range(0)) -> SizeVal:
+        """The integer at `source` as a symbol, of 0 or more unless told."""
         known = self.symbolic.get(source)
         if known is None:
             index = self.builder.scalar_input("int", source)
-            dim = self.env.symbol(example, 0)
+            dim = self.env.symbol(example, within.lo, within.hi)
             (sym,) = symbols(dim)
             self.builder.symbols.append(SymbolDef(sym, index, None))
             known = self.symbolic[source] = SizeVal(dim)

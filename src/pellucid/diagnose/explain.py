@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
@@ -17,14 +17,19 @@ from ..runtime.compiled import Compiled
 from ..runtime.table import MissRow, Table
 from ..runtime.types import Entry
 from ..schedule.types import ExternStep, KernelStep, Plan
+from .fixed import fixed_sizes
 from .report import BreakReport, EntryReport, Explanation, GuardReport, MissReport, StepReport, TableReport
 
 
-def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Callable[..., Any], *args: Any, dynamic: bool | Mapping[str, Any] | None = None,
+            **kwargs: Any) -> Explanation:
     """What pellucid did with `fn`: something that compile() returned, or a plain callable, which is then compiled.
 
-    With example arguments the function is called once with them first. A plain callable needs them.
+    With example arguments the function is called once with them first. A plain callable needs them. With `dynamic` (as
+    compile's) it is compiled anew, apart from what there is, and sizes that cannot vary are shown with the operation,
+    line and equation that fixed them.
     """
+    from ..api import _compile as function_or_module
     from ..api import compile, compiled_of
     from ..errors.types import UnsupportedInput
 
@@ -35,7 +40,13 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
             raise UnsupportedInput("bad-argument", f"explain(): fn={brief} was not made by compile(), and there are no "
                                    "example arguments to compile it with", "pass what compile() returned, or example "
                                    "arguments after the function")
-        compiled = compile(fn)
+        compiled = compile(fn, dynamic=dynamic)
+    elif dynamic is not None:
+        if not args and not kwargs:
+            raise UnsupportedInput("bad-argument", f"explain(): dynamic={dynamic!r} without example arguments",
+                                   "pass the arguments of a call after the function")
+        made = compiled_of(compiled)
+        compiled = function_or_module(made.options.with_dynamic(dynamic), fn)
     if args or kwargs:
         compiled(*args, **kwargs)
     return explanation(compiled_of(compiled))
@@ -81,7 +92,7 @@ def _entry(e: Entry) -> EntryReport:
     note = "grad mode with inputs that require grad: the graph runs through torch's own operators" if s.grad else ""
     return EntryReport(e.number, e.hits, e.compile_seconds, e.code.backend, len(graph.calls), len(graph.nodes), symbols,
                        guards, steps(plan, graph) if plan else (), str(plan.arena_bytes) if plan else "0",
-                       tuple(f"{x.kind} {x.key}" for x in s.effects), _break(e), note)
+                       tuple(f"{x.kind} {x.key}" for x in s.effects), _break(e), note, fixed_sizes(graph))
 
 
 def _break(e: Entry) -> BreakReport | None:

@@ -26,6 +26,17 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FixedReport:
+    """A size (or integer) that one operation fixed to a constant, or bound: `equation` is what it demands."""
+
+    name: str
+    value: int | None
+    equation: str
+    operation: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class BreakReport:
     """One place where capture ended. `path` is the user's frames, outermost first; the last is the line."""
 
@@ -52,6 +63,8 @@ class EntryReport:
     effects: tuple[str, ...]
     breaks: BreakReport | None
     note: str
+    fixed: tuple[FixedReport, ...] = ()
+    """Symbolic sizes that the program fixed or bound."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,9 @@ def _entry(e: EntryReport) -> list[str]:
              f"{e.torch_calls} torch calls, {e.nodes} core nodes, {len(e.guards)} guards, arena {e.arena_bytes} bytes"]
     if e.symbols:
         lines.append(f"  symbolic sizes: {', '.join(e.symbols)}")
+    for x in e.fixed:
+        what = f"{x.name} is fixed to {x.value}" if x.value is not None else f"{x.name} is bound"
+        lines.append(f"  {what} by {x.equation}   ({x.operation}" + (f" at {x.where})" if x.where else ")"))
     if e.note:
         lines.append(f"  note: {e.note}")
     if e.effects:

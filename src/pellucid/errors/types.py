@@ -29,5 +29,9 @@ class OptionError(PellucidError, ValueError):
     """An argument or option of compile() has a value that it cannot have."""
 
 
+class ConstraintError(PellucidError):
+    """The program fixes a size that the user marked as dynamic; names the operation, the line and the equation."""
+
+
 class InternalError(PellucidError):
     """A fault inside pellucid; raised only under options={"strict": True}."""

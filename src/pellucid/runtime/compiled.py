@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..capture.types import Branch, Break, Build, FromConst, Return, Segment
-from ..errors.types import GraphBreakError, InternalError, PellucidError
+from ..errors.types import ConstraintError, GraphBreakError, InternalError, PellucidError
 from ..events.record import record
 from ..events.types import Cause
 from ..graph.text import to_text
@@ -24,11 +24,12 @@ from ..guards.explain import condition, failure
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope, load
+from ..guards.sources import name as source_name
 from ..guards.types import Guard, Source
 from ..options import Options
 from . import frontend, resume
 from .continuation import Resume
-from .dynamics import Dynamics
+from .dynamics import Dynamics, fixed_symbols
 from .errors import StepFailed
 from .limits import LimitError
 from .runners import Runner, make_runner, replay_runner, static_only
@@ -67,7 +68,7 @@ class Compiled:
         self.compiling = False
         self.entries = itertools.count()
         self.tables = itertools.count()
-        self.dynamics = Dynamics(False if static_only(options) else options.dynamic, options.fullgraph)
+        self.dynamics = Dynamics(options.dynamic, options.fullgraph, options.wishes, static_only(options))
         self.on_publish: list[Callable[[Compiled, Table, Entry], None]] = []
         """Called after an entry was published (the native fast path hangs here)."""
         self.fast: Any = None
@@ -163,7 +164,7 @@ class Compiled:
         table = self.continuations.get(key)
         if table is None:
             params = tuple(f"slot {i}" for i in range(len(point.slots)))
-            table = Table(next(self.tables), params, words, Dynamics(self.dynamics.mode, self.options.fullgraph), point)
+            table = Table(next(self.tables), params, words, self.dynamics.after_break(), point)
             if len(self.continuations) >= MOST_CONTINUATIONS:
                 table.blocked = f"the function has more than {MOST_CONTINUATIONS} places to go on after a break"
                 if len(self.continuations) == MOST_CONTINUATIONS:
@@ -265,6 +266,8 @@ class Compiled:
                     return Raises(f"eager raises here: {segment.exit.message}")
                 raise broken(segment.exit)
             scope = table.scope(slots)
+            promised(table, segment, scope)
+            table.dynamics.keep(segment.graph)
             for g in segment.guards:
                 if g.kind == "overlap":
                     sources = tuple(segment.graph.inputs[i].source for i in g.expected)
@@ -411,6 +414,22 @@ OVERLAP = "a tensor that is written shares memory with another input"
 def broken(exit: Break | Branch) -> GraphBreakError:
     return GraphBreakError(exit.code, f"fullgraph=True, but the graph breaks here: {exit.message}", exit.remedy,
                            exit.stack)
+
+
+def promised(table: Table, segment: Segment, scope: Scope) -> None:
+    """An error where the program fixes a size that the user promised to vary."""
+    demands = table.dynamics.demands(segment.graph, scope)
+    if not demands:
+        return
+    for where, (value, guard) in fixed_symbols(segment.graph).items():
+        if where in demands:
+            source, dim = where
+            what = f"size {dim} of {source_name(source)}" if dim is not None else source_name(source)
+            because = guard.cause if isinstance(guard.cause, Cause) else Cause("an equation of sizes")
+            equation = condition(Guard("size", None, guard), segment.graph)
+            raise ConstraintError("size-fixed", f"{what} is marked dynamic, but {because.operation} fixes it to "
+                                  f"{value}: {equation}", "write the operation so that it holds for every size, or use "
+                                  "maybe_mark_dynamic or 'maybe'", because.stack)
 
 
 def first_failure(cells: list[Outcome], entry: Entry) -> str:

@@ -1,4 +1,5 @@
-"""Which sizes and integers are symbolic at the next compile: what changed (None), all (True), or nothing (False)."""
+"""Which sizes and numbers are symbolic at the next compile: what changed (None), all (True), nothing (False), and what
+the user said of single ones (marks on tensors, specifications of arguments), which goes before all that."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from ..graph.types import Graph, TensorMeta
 from ..guards.evaluate import LOAD_ERRORS, same
 from ..guards.sources import Scope, load, name
 from ..guards.types import Guard, Source
-from ..shapes.dim import Dim
-from ..torchdoor.marks import marked_dynamic, marked_static
+from ..shapes.dim import Dim, symbols
+from ..shapes.env import Range, SizeGuard
+from ..shapes.wishes import Wish, Wishes, root
+from ..torchdoor.marks import mark_of
 
 FLOATS = 3
 """Values of a float from which on it is no longer a constant of the graph."""
@@ -25,17 +28,47 @@ class Dynamics:
     """mode is compile()'s `dynamic`. `seen` holds (source, dim) of what differed between calls (dim None: a number).
 
     A float that keeps changing is used natively, which breaks the graph; so it takes FLOATS values, and never happens
-    with `whole` (fullgraph).
+    with `whole` (fullgraph). With `fixed` nothing is ever symbolic, whatever was asked: the backend cannot.
     """
 
-    def __init__(self, mode: bool | None, whole: bool = False):
-        self.mode, self.whole = mode, whole
+    def __init__(self, mode: bool | None, whole: bool = False, wishes: Wishes = (), fixed: bool = False):
+        self.mode, self.whole, self.fixed = mode, whole, fixed
+        self.wishes = {(n, dim): w for n, dim, w in wishes}
+        self.roots = frozenset(root(n) for n, _, _ in wishes)
         self.seen: set[tuple[Source, int | None]] = set()
         self.floats: dict[Source, set[float]] = {}
 
+    def after_break(self) -> Dynamics:
+        """For a continuation of the same callable: arguments are slots there, which `inherit` tells of."""
+        return Dynamics(self.mode, self.whole, fixed=self.fixed)
+
+    # ---------------------------------------------------------------- what the user said
+    def wish(self, source: Source, dim: int | None) -> Wish | None:
+        """What a specification says of size `dim` of the tensor at `source` (of the number there, with dim None)."""
+        if not self.wishes:
+            return None
+        start = source
+        while start.base is not None:
+            start = start.base
+        if start.kind != "arg" or start.key not in self.roots:
+            return None
+        at: Source | None = source
+        found = self.wishes.get((name(source), dim))
+        while found is None and at is not None:
+            found = self.wishes.get((name(at), None))
+            at = at.base
+        return found
+
+    def asked(self, source: Source, dim: int | None, value: object) -> Wish | None:
+        """What the user said of this size or number: the mark of the tensor itself, else the specification."""
+        if dim is not None and isinstance(value, torch.Tensor) and (mark := mark_of(value, dim)) is not None:
+            return Wish(*mark)
+        return self.wish(source, dim)
+
+    # ---------------------------------------------------------------- what calls showed
     def learn(self, guards_of_entries: Iterable[tuple[Guard, ...]], scope: Scope, callable_id: int | None) -> None:
         """Note every size and integer in which the call differs from what an earlier entry was made for."""
-        if self.mode is False:
+        if self.mode is False or self.fixed:
             return
         for guards in guards_of_entries:
             for g in guards:
@@ -70,27 +103,53 @@ class Dynamics:
                     message=f"{what} was {was}, is {now}: symbolic from now on",
                     source=name(source), dim=dim, was=was, now=now)
 
-    def policy(self, scope: Scope) -> Callable[[Source, int | None], bool]:
-        """dynamic(source, dim) for one capture; `scope` holds its example call. Sizes 0 and 1 are never symbolic."""
-        def wants(source: Source, dim: int | None) -> bool:
-            if self.mode is False:
+    def keep(self, graph: Graph) -> None:
+        """What is symbolic in an entry stays so in later ones, also where their tensors carry no mark."""
+        for d in graph.symbols:
+            self.seen.add((graph.inputs[d.input].source, d.dim))
+
+    # ---------------------------------------------------------------- the answer
+    def policy(self, scope: Scope, without: frozenset[tuple[Source, int | None]] = frozenset()) \
+            -> Callable[[Source, int | None], bool | Range]:
+        """dynamic(source, dim) for one capture; `scope` holds its example call. Sizes 0 and 1 are never symbolic, nor
+        is what `without` names."""
+        quiet = self.mode is None and not self.wishes
+
+        def wants(source: Source, dim: int | None) -> bool | Range:
+            if self.fixed or (without and (source, dim) in without):
                 return False
-            if dim is None and self.mode is None:
+            if dim is None and quiet:
                 return (source, None) in self.seen
             try:
                 value = load(source, scope)
             except LOAD_ERRORS:
                 return False
-            if dim is None:
-                return (source, None) in self.seen or (type(value) is int and _argument(source))
-            if value.shape[dim] < 2 or marked_static(value, dim):
+            wish = self.asked(source, dim, value)
+            if dim is not None and value.shape[dim] < 2:
                 return False
-            return (source, dim) in self.seen or marked_dynamic(value, dim) or (self.mode is True and _argument(source))
+            if wish is not None:
+                return wish.kind != "static" and _within(wish, dim, int(value if dim is None else value.shape[dim])
+                                                         if dim is not None or type(value) is int else None)
+            if self.mode is False:
+                return False
+            if (source, dim) in self.seen:
+                return True
+            return self.mode is True and (dim is not None or type(value) is int) and _argument(source)
         return wants
+
+    def demands(self, graph: Graph, scope: Scope) -> dict[tuple[Source, int | None], Wish]:
+        """The symbols of a graph that the user promised to vary, so that fixing one is an error."""
+        out = {}
+        for d in graph.symbols:
+            source = graph.inputs[d.input].source
+            wish = self.asked(source, d.dim, load(source, scope))
+            if wish is not None and wish.kind == "dynamic":
+                out[source, d.dim] = wish
+        return out
 
     def inherit(self, before: Dynamics, slots: Sequence[Recipe], graph: Graph) -> None:
         """What is symbolic in a segment is symbolic after its break, too."""
-        if self.mode is False:
+        if self.fixed:
             return
         for i, r in enumerate(slots):
             slot = Source("slot", None, i)
@@ -108,6 +167,30 @@ class Dynamics:
         self.floats.clear()
 
 
+def _within(wish: Wish, dim: int | None, value: int | None) -> bool | Range:
+    """The range of a symbol: the promised one where this call keeps the promise."""
+    least = 0 if dim is None else 2
+    lo = max(least, wish.lo or 0)
+    if value is None or (lo, wish.hi) == (least, None):
+        return True
+    return Range(lo, wish.hi) if lo <= value and (wish.hi is None or value <= wish.hi) else True
+
+
+def fixed_symbols(graph: Graph) -> dict[tuple[Source, int | None], tuple[int, SizeGuard]]:
+    """(source, dim) -> (the value it is fixed to, the size guard): symbols of which an equation leaves one value."""
+    out: dict[tuple[Source, int | None], tuple[int, SizeGuard]] = {}
+    where = {d.sym: (graph.inputs[d.input].source, d.dim) for d in graph.symbols}
+    for g in graph.size_guards:
+        if g.op != "==":
+            continue
+        used = symbols(g.lhs) | symbols(g.rhs)
+        if len(used) == 1:
+            (sym,) = used
+            if sym in where:
+                out[where[sym]] = (sym.hint, g)
+    return out
+
+
 def _argument(source: Source) -> bool:
     step: Source | None = source
     while step is not None:
@@ -115,4 +198,3 @@ def _argument(source: Source) -> bool:
             return False
         step = step.base
     return True
-

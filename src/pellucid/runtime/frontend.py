@@ -14,10 +14,11 @@ from ..capture.symbolic import CaptureRaised
 from ..capture.types import Segment
 from ..capture.values.base import Broken
 from ..guards.types import Source
+from ..shapes.env import Range
 from .continuation import Resume
 from .target import Target
 
-Policy = Callable[[Source, int | None], bool]
+Policy = Callable[[Source, int | None], bool | Range]
 
 
 class Refused(Exception):

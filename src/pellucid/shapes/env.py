@@ -8,6 +8,15 @@ from .dim import Dim, Size, Sym, bounds, hint
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The sizes that a symbol may take, both ends included; hi None: any. What a policy answers for "symbolic, and
+    between these"."""
+
+    lo: int = 2
+    hi: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SizeGuard:
     """`lhs op rhs` held in the captured call (op: == != < <=); an entry is valid only where it holds again.
 
@@ -46,7 +55,11 @@ def prove(op: str, a: Size, b: Size) -> bool | None:
     """True or False where it is so for every value in the symbols' ranges, None where it depends."""
     if isinstance(a, int) and isinstance(b, int):
         return holds(op, a, b)
-    lo, hi = _difference(a, b)
+    return _verdict(op, *_difference(a, b))
+
+
+def _verdict(op: str, lo: int | None, hi: int | None) -> bool | None:
+    """Of `d op 0` for a d within lo..hi."""
     if op in ("==", "!="):
         apart = (lo is not None and lo > 0) or (hi is not None and hi < 0)
         same = True if (lo, hi) == (0, 0) else False if apart else None
@@ -56,6 +69,16 @@ def prove(op: str, a: Size, b: Size) -> bool | None:
     return True if hi is not None and hi <= 0 else False if lo is not None and lo > 0 else None
 
 
+def _form(size: Size) -> tuple[tuple[object, ...], int, int]:
+    """(terms, constant, sign) with size == sign * (terms + constant): the first coefficient of terms is positive."""
+    assert isinstance(size, Dim)
+    terms = tuple(t for t in size.terms if t[0])
+    constant = sum(c for m, c in size.terms if not m)
+    if terms[0][1] < 0:
+        return tuple((m, -c) for m, c in terms), -constant, -1
+    return terms, constant, 1
+
+
 @dataclass(slots=True)
 class ShapeEnv:
     """The symbols of one capture and the guards that its questions left."""
@@ -63,6 +86,8 @@ class ShapeEnv:
     symbols: list[Sym] = field(default_factory=list)
     guards: list[SizeGuard] = field(default_factory=list)
     cause: object = None
+    facts: dict[tuple[object, ...], tuple[int | None, int | None]] = field(default_factory=dict)
+    """Polynomial without its constant -> the range that the guards so far leave it."""
 
     def symbol(self, example: int, lo: int = 2, hi: int | None = None) -> Dim:
         """A new symbol for a size that was `example` in this call. Range 2.. unless told: 0 and 1 are other entries."""
@@ -77,6 +102,8 @@ class ShapeEnv:
         if op[0] == ">":
             return self.decide({">": "<", ">=": "<="}[op], b, a)
         known = prove(op, a, b)
+        if known is None and self.facts:
+            known = self.implied(op, a, b)
         if known is not None:
             return known
         answer = holds(op, hint(a), hint(b))
@@ -86,7 +113,31 @@ class ShapeEnv:
             guard = SizeGuard(neg, b if swap else a, a if swap else b, self.cause)
         if guard not in self.guards:
             self.guards.append(guard)
+            self.learn(guard)
         return answer
+
+    def implied(self, op: str, a: Size, b: Size) -> bool | None:
+        """The answer that follows from the guards so far (a torch._check, an earlier branch), or None."""
+        terms, constant, sign = _form(a - b)
+        lo, hi = self.facts.get(terms, (None, None))
+        lo, hi = None if lo is None else lo + constant, None if hi is None else hi + constant
+        if sign < 0:
+            lo, hi = None if hi is None else -hi, None if lo is None else -lo
+        return _verdict(op, lo, hi)
+
+    def learn(self, g: SizeGuard) -> None:
+        """A guard holds in all that follows: the range that it leaves `lhs - rhs`."""
+        if g.op == "!=":
+            return
+        terms, constant, sign = _form(g.lhs - g.rhs)
+        # sign * (terms + constant) is == 0, < 0 or <= 0
+        bound = -constant if g.op != "<" else -constant - sign
+        lo, hi = self.facts.get(terms, (None, None))
+        if g.op == "==" or sign > 0:
+            hi = bound if hi is None else min(hi, bound)
+        if g.op == "==" or sign < 0:
+            lo = bound if lo is None else max(lo, bound)
+        self.facts[terms] = lo, hi
 
     def same(self, a: Size, b: Size) -> bool:
         return a == b or self.decide("==", a, b)

@@ -1,6 +1,6 @@
 """What is known of callables without Python code: importing this package fills the tables in `values.builtin`."""
 
-from . import builtin_functions, classes, containers, declared, frames, iteration, opaque, pure, torch_state
+from . import builtin_functions, checks, classes, containers, declared, frames, iteration, opaque, pure, torch_state
 
-__all__ = ["builtin_functions", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure",
+__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure",
            "torch_state"]

@@ -10,7 +10,7 @@ from ...graph.build import Val
 from ...graph.types import SymbolDef, TensorMeta
 from ...guards.types import Source, TensorGuard
 from ...shapes.dim import Dim, Size, product, symbols
-from ...shapes.env import SizeGuard
+from ...shapes.env import Range, SizeGuard
 from ...torchdoor.tensors import dispatch_keys
 from ..types import FromGraph, FromSource, Recipe
 from .base import Broken, Invoke, NotConstant, Result, Value
@@ -161,11 +161,12 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     gstrides: tuple[int | None, ...] | None = strides  # type: ignore[assignment]
     contiguous = False
     dynamic = cx.options.dynamic
-    wanted = [i for i, s in enumerate(shape) if dynamic(source, i) and s not in (0, 1)] if role == "input" else []
+    asked = {i: dynamic(source, i) for i, s in enumerate(shape) if s not in (0, 1)} if role == "input" else {}
+    wanted = {i: r for i, r in asked.items() if r}
     if wanted and x.is_contiguous():
         new: list[Size] = list(shape)
-        for i in wanted:
-            made = cx.env.symbol(int(x.shape[i]))
+        for i, within in wanted.items():
+            made = cx.env.symbol(int(x.shape[i]), *((within.lo, within.hi) if type(within) is Range else ()))
             (sym,) = symbols(made)
             cx.builder.symbols.append(SymbolDef(sym, index, i))
             # Inputs that agree in a dimension here (all have the batch's size) are taken to agree: one symbol for both.
