@@ -17,7 +17,7 @@ from .runtime.function import CompiledFunction, function_wrapper
 from .runtime.module import CompiledModule, module_wrapper
 from .runtime.runners import resolve_backend
 from .runtime.target import Target, target
-from .shapes.wishes import Wishes, root
+from .shapes.wishes import root
 
 
 def compile(fn: Callable[..., Any] | None = None, *, fullgraph: bool = False,
@@ -50,8 +50,8 @@ def _compile(options: Options, fn: Any) -> Any:
     if isinstance(fn, (CompiledFunction, CompiledModule)):
         fn = fn.__wrapped__
     if isinstance(fn, nn.Module):
-        if options.wishes:
-            check_names(options.wishes, target(fn.forward))
+        if options.wishes or options.buckets:
+            check_names(options, target(fn.forward))
         return module_wrapper(fn, options)
     if isinstance(fn, type):
         raise UnsupportedInput("bad-argument", f"compile(): fn={fn.__qualname__} is a class",
@@ -63,15 +63,16 @@ def _compile(options: Options, fn: Any) -> Any:
         raise UnsupportedInput("bad-argument", f"compile(): fn={fn.__qualname__} is asynchronous",
                                "compile the synchronous function that it awaits the work of")
     made = target(fn)
-    check_names(options.wishes, made)
+    check_names(options, made)
     return function_wrapper(fn, Compiled(made, options))
 
 
-def check_names(wishes: Wishes, to: Target) -> None:
-    """A specification names parameters of the function; else OptionError."""
-    for name, _, _ in wishes:
-        if root(name) not in to.params:
-            raise OptionError("bad-argument", f"compile(): dynamic names {name!r}, which is no argument of {to.name}",
+def check_names(options: Options, to: Target) -> None:
+    """Specifications of sizes name parameters of the function; else OptionError."""
+    names = [("dynamic", n) for n, _, _ in options.wishes] + [("options['buckets']", n) for n, _, _ in options.buckets]
+    for what, name in names:
+        if (root(name) if what == "dynamic" else name) not in to.params:
+            raise OptionError("bad-argument", f"compile(): {what} names {name!r}, which is no argument of {to.name}",
                               f"use {', '.join(to.params)}" if to.params else "the function has no arguments")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,9 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 AT_LIMIT = ("keep", "raise")
 RUNNERS = ("auto", "native", "reference")
 OWN_BACKENDS = ("llvm", "eager")
+
+
+Buckets = tuple[tuple[str, int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Options:
     freeze           the caller promises that weights do not change: they may be packed and folded
     runner           "auto", "native" or "reference": what runs a plan
     budget           instructions that one capture may execute
+    buckets          (argument, dimension, sizes) to which that size is padded, see runtime.buckets
     backend_options  keys handed on to a backend that is not pellucid's own
     """
 
@@ -47,12 +51,27 @@ class Options:
     freeze: bool = False
     runner: str = "auto"
     budget: int = 2_000_000
+    buckets: Buckets = ()
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def with_dynamic(self, dynamic: bool | Mapping[str, Any] | None) -> Options:
         """The same but for `dynamic`, given as to compile()."""
         mode, wishes = parse_dynamic(dynamic)
         return replace(self, dynamic=mode, wishes=wishes)
+
+
+def is_buckets(v: Any) -> bool:
+    """Whether v is {argument: {dimension: sizes}} with at least one size everywhere."""
+    return isinstance(v, Mapping) and all(
+        type(name) is str and isinstance(dims, Mapping) and dims and all(
+            type(dim) is int and isinstance(sizes, (list, tuple)) and sizes and all(type(s) is int and s >= 2
+                                                                                    for s in sizes)
+            for dim, sizes in dims.items())
+        for name, dims in v.items())
+
+
+def parse_buckets(v: Mapping[str, Mapping[int, Sequence[int]]]) -> Buckets:
+    return tuple((name, dim, tuple(sorted(set(sizes)))) for name, dims in v.items() for dim, sizes in dims.items())
 
 
 KEYS: dict[str, Callable[[Any], bool]] = {
@@ -62,6 +81,7 @@ KEYS: dict[str, Callable[[Any], bool]] = {
     "budget": lambda v: type(v) is int and v >= 1,
     "at_limit": lambda v: v in AT_LIMIT,
     "runner": lambda v: v in RUNNERS,
+    "buckets": lambda v: is_buckets(v),
 }
 """Key of compile(options={...}) -> whether a value is acceptable."""
 
@@ -69,6 +89,7 @@ EXPECTED = {
     "strict": "True or False", "freeze": "True or False", "recompile_limit": "an integer of at least 1",
     "budget": "an integer of at least 1", "at_limit": " or ".join(map(repr, AT_LIMIT)),
     "runner": ", ".join(map(repr, RUNNERS)),
+    "buckets": "a dict from argument to {dimension: sizes}, as in {'x': {0: [8, 16, 32]}}, sizes of at least 2",
 }
 
 
@@ -90,7 +111,7 @@ def parse(*, fullgraph: bool = False, dynamic: bool | Mapping[str, Any] | None =
         if key in KEYS:
             if not KEYS[key](value):
                 raise _bad(f"options[{key!r}]", value, EXPECTED[key])
-            known[key] = value
+            known[key] = parse_buckets(value) if key == "buckets" else value
         elif backend in OWN_BACKENDS:
             near = difflib.get_close_matches(str(key), KEYS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -55,7 +55,8 @@ def explain(fn: Callable[..., Any], *args: Any, dynamic: bool | Mapping[str, Any
 def explanation(compiled: Compiled) -> Explanation:
     """The same for the tables themselves."""
     reasons = Counter(e.message for e in record.events("eager_fallback", compiled.id))
-    return Explanation(compiled.target.name, tuple(_table(t) for t in compiled.all_tables()), tuple(reasons.items()))
+    return Explanation(compiled.target.name, tuple(_table(t) for t in compiled.all_tables()), tuple(reasons.items()),
+                       tuple(compiled.notes.items()))
 
 
 def _table(t: Table) -> TableReport:

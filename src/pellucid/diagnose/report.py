@@ -98,6 +98,8 @@ class Explanation:
     tables: tuple[TableReport, ...]
     eager_calls: tuple[tuple[str, int], ...]
     """(reason, how often) of calls that ran in plain Python."""
+    notes: tuple[tuple[str, int], ...] = ()
+    """(reason, how often) of calls that were compiled, but not as asked for (inputs not padded)."""
 
     @property
     def entries(self) -> tuple[EntryReport, ...]:

@@ -19,6 +19,9 @@ def explanation_text(x: Explanation) -> str:
     if x.eager_calls:
         parts.append("calls in plain Python:")
         parts += [f"  {n} x  {why}" for why, n in x.eager_calls]
+    if x.notes:
+        parts.append("calls without padding:")
+        parts += [f"  {n} x  {why}" for why, n in x.notes]
     for b in breaks:
         parts += _break(b)
     for t in x.tables:

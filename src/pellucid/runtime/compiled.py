@@ -7,6 +7,7 @@ import threading
 import time
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,6 +74,8 @@ class Compiled:
         """Called after an entry was published (the native fast path hangs here)."""
         self.fast: Any = None
         """The native fast path, once there is one."""
+        self.notes: Counter[str] = Counter()
+        """Reasons why calls went another way than was asked for (no padding), and how often."""
         self.on_clear: list[Callable[[Compiled], None]] = []
         live.add(self)
 

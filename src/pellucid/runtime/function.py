@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .compiled import Compiled
@@ -45,10 +46,25 @@ class CompiledFunction:
 
 
 def function_wrapper(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunction:
+    if compiled.options.buckets:
+        return _bucketed(fn, compiled)
     cls = type("CompiledFunction", (CompiledFunction,), {
         "__call__": staticmethod(compiled.call), "__pellucid__": compiled, "__module__": CompiledFunction.__module__,
         "__doc__": getattr(fn, "__doc__", None)})
     install(compiled, cls)
+    made: CompiledFunction = cls()
+    functools.update_wrapper(made, fn)  # type: ignore[arg-type]
+    return made
+
+
+def _bucketed(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunction:
+    from .buckets import Bucketed
+
+    plain = function_wrapper(fn, Compiled(compiled.target, replace(compiled.options, buckets=())))
+    front = Bucketed(compiled.target, compiled.options, plain, lambda: True)
+    cls = type("CompiledFunction", (CompiledFunction,), {
+        "__call__": staticmethod(front.call), "__pellucid__": front.compiled, "__module__": CompiledFunction.__module__,
+        "__doc__": getattr(fn, "__doc__", None)})
     made: CompiledFunction = cls()
     functools.update_wrapper(made, fn)  # type: ignore[arg-type]
     return made

@@ -79,6 +79,8 @@ class _Forward:
 
 def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
     """The compiled module for `module`."""
+    if options.buckets:
+        return _bucketed(module, options)
     cls, state = type(module), module.__dict__
     compiled = Compiled(_target(module), options)
     compiled.original = module
@@ -108,6 +110,21 @@ def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
     object.__setattr__(made, "__dict__", state)
     install(compiled, made_class, functools.partial(__call__, made),
             lambda w: _watch(w, module, class_forward, own_forward))
+    return made
+
+
+def _bucketed(module: nn.Module, options: Options) -> CompiledModule:
+    from .buckets import Bucketed
+
+    plain = module_wrapper(module, dataclasses.replace(options, buckets=()))
+    state, cls, forward, own = module.__dict__, type(module), type(module).forward, module.__dict__.get("forward")
+    front = Bucketed(_target(module), options, plain,
+                     lambda: not has_hooks(state) and cls.forward is forward and state.get("forward") is own)
+    made_class = type(cls.__name__, (type(plain),), {
+        "__call__": staticmethod(front.call), "__pellucid__": front.compiled, "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
+    made: CompiledModule = object.__new__(made_class)
+    object.__setattr__(made, "__dict__", state)
     return made
 
 
