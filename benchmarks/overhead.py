@@ -24,7 +24,7 @@ class Case:
     name: str
     fn: Callable[..., Any]
     args: tuple[Any, ...] = ()
-    kwargs: tuple[tuple[str, Any], ...] = ()
+    keywords: tuple[str, ...] = ()
     limit_us: float = 5.0
     dynamic: bool | None = None
     warm: tuple[tuple[Any, ...], ...] = ()
@@ -54,7 +54,7 @@ def cases() -> list[Case]:
     return [
         Case("x + 1, 8 floats", lambda x: x + 1, (x,), limit_us=0.5),
         Case("3-layer MLP of 64, batch 1", mlp, (torch.randn(1, 64),), limit_us=2.0),
-        Case("keywords", lambda x, y: x + y, (), (("x", x), ("y", x))),
+        Case("keywords", lambda x, y: x + y, (x, x), ("x", "y")),
         Case("four inputs, three outputs", lambda a, b, c, d: (a + b, c * d, a - d), (x, x, x, x)),
         Case("a view as output", lambda x: x.view(2, 4), (x,)),
         Case("a mutated input", mutate, (x.clone(),)),
@@ -64,13 +64,19 @@ def cases() -> list[Case]:
     ]
 
 
-def smallest(fns: dict[str, Callable[[], Any]], repeats: int = 60, seconds: float = 4e-4) -> dict[str, float]:
-    timers = {n: timeit.Timer(f) for n, f in fns.items()}
+def timer(fn: Callable[..., Any], case: Case) -> timeit.Timer:
+    """Times the call as it stands in a program, `fn(a0, a1)` or `fn(x=a0)`."""
+    names = [f"a{i}" for i in range(len(case.args))]
+    text = ", ".join(f"{k}={a}" for k, a in zip(case.keywords, names)) or ", ".join(names)
+    return timeit.Timer(f"fn({text})", globals={"fn": fn, **dict(zip(names, case.args, strict=True))})
+
+
+def smallest(timers: dict[str, timeit.Timer], repeats: int = 60, seconds: float = 4e-4) -> dict[str, float]:
     counts = {}
     for n, t in timers.items():
         one = min(t.timeit(10) for _ in range(5)) / 10
         counts[n] = max(10, int(seconds / max(one, 1e-8)))
-    best = dict.fromkeys(fns, float("inf"))
+    best = dict.fromkeys(timers, float("inf"))
     for _ in range(repeats):
         for n, t in timers.items():
             best[n] = min(best[n], t.timeit(counts[n]) / counts[n])
@@ -82,23 +88,18 @@ def main() -> None:
     p.add_argument("--no-torch-compile", action="store_true")
     a = p.parse_args()
     torch.set_num_threads(1)
-    empty = min(timeit.repeat(lambda: None, number=10000, repeat=50)) / 10000
-    print(f"(a call of an empty Python lambda, included in every figure: {1e9 * empty:.0f} ns)")
     with torch.no_grad():
         for c in cases():
             fast = pellucid.compile(c.fn, dynamic=c.dynamic)
             systems: dict[str, Callable[..., Any]] = {"pellucid": fast, "eager": c.fn}
             if not a.no_torch_compile:
                 systems["torch.compile"] = torch.compile(c.fn, dynamic=c.dynamic)
-            kw = dict(c.kwargs)
-            fns = {}
+            timers = {n: timer(f, c) for n, f in systems.items()}
             for n, f in systems.items():
                 for w in c.warm:
                     f(*w)
-                for _ in range(3):
-                    f(*c.args, **kw)
-                fns[n] = (lambda f=f, c=c, kw=kw: f(*c.args, **kw))
-            best = smallest(fns)
+                timers[n].timeit(3)
+            best = smallest(timers)
             ours = best["pellucid"]
             verdict = "holds" if ours * 1e6 <= c.limit_us and ours < best["eager"] else "FAILS"
             others = "  ".join(f"{n} {1e9 * t:8.0f} ({t / ours:5.1f} x)" for n, t in best.items() if n != "pellucid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,19 +11,33 @@ from .table import Table
 from .types import Entry
 
 
-def install(compiled: Compiled, cls: type, slow: Callable[..., Any] | None = None,
+def make_room(cls: type) -> None:
+    """Prepare a class that has no instances yet, so that calls of its instance may run machine code directly."""
+    from .native.vectorcall import make_room as roomy
+
+    roomy(cls)
+
+
+def install(compiled: Compiled, instance: Any, slow: Callable[..., Any] | None = None,
             watch: Callable[[Any], None] | None = None) -> None:
-    """`slow` is the whole call in Python (without the instance), where it is more than compiled.call; `watch` adds what
-    must be unchanged for it to be skipped."""
+    """`instance` is the only one of its class. `slow` is the whole call in Python (without the instance), where it is
+    more than compiled.call; `watch` adds what must be unchanged for it to be skipped."""
+    cls, alive = type(instance), weakref.ref(instance)
+
     def published(compiled: Compiled, table: Table, entry: Entry) -> None:
         if entry.code.backend != "llvm/native":
             return
         from .native.attach import attach
+        from .native.vectorcall import hang
 
         compiled.on_publish.remove(published)
         fast = attach(compiled, slow, watch)
-        if fast is not None:
-            compiled.fast = fast
-            fast.published(compiled, table, entry)
-            cls.__call__ = staticmethod(fast.function)  # type: ignore[method-assign, assignment, operator]
+        if fast is None:
+            return
+        compiled.fast = fast
+        fast.published(compiled, table, entry)
+        cls.__call__ = staticmethod(fast.function)  # type: ignore[method-assign, assignment, operator]
+        me = alive()
+        if me is not None:
+            hang(me, fast.native)
     compiled.on_publish.append(published)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .compiled import Compiled
-from .fastpath import install
+from .fastpath import install, make_room
 
 
 class CompiledFunction:
@@ -51,8 +51,9 @@ def function_wrapper(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunc
     cls = type("CompiledFunction", (CompiledFunction,), {
         "__call__": staticmethod(compiled.call), "__pellucid__": compiled, "__module__": CompiledFunction.__module__,
         "__doc__": getattr(fn, "__doc__", None)})
-    install(compiled, cls)
+    make_room(cls)
     made: CompiledFunction = cls()
+    install(compiled, made)
     functools.update_wrapper(made, fn)  # type: ignore[arg-type]
     return made
 

@@ -18,7 +18,7 @@ from torch import nn
 from ..options import Options
 from ..torchdoor.modules import GLOBAL_HOOKS, HOOKS, has_hooks
 from .compiled import Compiled
-from .fastpath import install
+from .fastpath import install, make_room
 from .target import Target, target
 
 _PREFIX = "_orig_mod."
@@ -106,9 +106,10 @@ def module_wrapper(module: nn.Module, options: Options) -> CompiledModule:
     made_class = type(cls.__name__, (CompiledModule, cls), {
         "__call__": __call__, "forward": _Forward(module, call), "__pellucid__": compiled, "__wrapped__": module,
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
+    make_room(made_class)
     made: CompiledModule = object.__new__(made_class)
     object.__setattr__(made, "__dict__", state)
-    install(compiled, made_class, functools.partial(__call__, made),
+    install(compiled, made, functools.partial(__call__, made),
             lambda w: _watch(w, module, class_forward, own_forward))
     return made
 

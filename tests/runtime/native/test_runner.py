@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -264,6 +265,7 @@ def test_references_do_not_drift(runner):
     g = runner.make(_check_plan(), kernels())
     x, bad = torch.randn(8), -torch.ones(8)
     f(x)
+    gc.collect()
     before = (sys.getrefcount(x), sys.getrefcount(None), x._use_count(), x.untyped_storage()._use_count()
               if hasattr(x.untyped_storage(), "_use_count") else 0)
     for _ in range(300_000):
@@ -271,6 +273,7 @@ def test_references_do_not_drift(runner):
     for _ in range(2000):
         with pytest.raises(StepFailed):
             g(bad)
+    gc.collect()
     after = (sys.getrefcount(x), sys.getrefcount(None), x._use_count(), x.untyped_storage()._use_count()
              if hasattr(x.untyped_storage(), "_use_count") else 0)
     assert abs(after[1] - before[1]) < 50 and after[0] == before[0] and after[2:] == before[2:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...torchdoor.fresh import FreshLayout
 from ...torchdoor.layout import INLINE_DIMS, Layout
 from .builder import F32, F64, I1, I8, I16, I32, I64, PTR, UNLIKELY, VOID, Callee, Function, Module, Value
 
@@ -18,7 +19,7 @@ PYTHON = {
     "_PyObject_GetDictPtr": (PTR, [PTR]),
 }
 LIBC = {
-    "memcpy": (PTR, [PTR, PTR, I64]), "strdup": (PTR, [PTR]), "free": (VOID, [PTR]),
+    "memcpy": (PTR, [PTR, PTR, I64]), "malloc": (PTR, [I64]), "strdup": (PTR, [PTR]), "free": (VOID, [PTR]),
     "posix_memalign": (I32, [PTR, I64, I64]), "pthread_getspecific": (PTR, [I32]),
     "pthread_setspecific": (I32, [I32, PTR]),
 }
@@ -43,6 +44,7 @@ TORCH = {
     "copy_": ("_ZN2at4_ops5copy_4callERNS_6TensorERKS2_b", PTR, [PTR, PTR, "i1 zeroext"], True),
     # torch::autograd::impl::bump_version(const at::Tensor&)
     "bump_version": ("_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE", VOID, [PTR], True),
+    "memory_profiling": ("_ZN3c1022memoryProfilingEnabledEv", "zeroext i1", [], False),
     "num_threads": ("_ZN2at15get_num_threadsEv", I32, [], False),
     "in_parallel_region": ("_ZN2at18in_parallel_regionEv", "zeroext i1", [], False),
     "storage_incref_pyobject": ("_ZNK3c1011StorageImpl15incref_pyobjectEv", VOID, [PTR], False),
@@ -56,9 +58,10 @@ class Base:
     """The module being written, with outside functions as attributes: `base.py("PyTuple_New")`,
     `base.torch("wrap")`."""
 
-    def __init__(self, layout: Layout, vector_bytes: int):
+    def __init__(self, layout: Layout, fresh: FreshLayout | None, vector_bytes: int):
         self.m = Module()
         self.o = layout
+        self.fresh = fresh
         self.vector_bytes = vector_bytes
 
     def c(self, name: str) -> Callee:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import F64, I8, I16, I32, I64, PTR, VOID, Base
-from .emit_check import emit_checks
+from .emit_check import TYPE, emit_checks
 from .emit_run import results_tuple
 from .emit_steps import TUPLE_ITEMS
-from .jit import PAYLOAD
+from .jit import PAYLOAD, VECTORCALL_OFFSET
 from .records import (
     BUILD,
     CALL,
@@ -31,6 +31,8 @@ from .records import (
     SNAPSHOT,
 )
 
+ARGUMENTS = (1 << 63) - 1
+"""The number of arguments is all but the top bit (PY_VECTORCALL_ARGUMENTS_OFFSET)."""
 LIST_ITEMS = list.__basicsize__ - 16
 """Where a list keeps the pointer to its items: behind its length."""
 
@@ -314,6 +316,13 @@ def _emit_builtin(b: Base) -> None:
                 f.ret(result.get())
         f.store(f.load(I64, call, CALL.slow_calls) + 1, call, CALL.slow_calls)
         f.ret(f.call(b.c("PyObject_Vectorcall"), f.load(PTR, call, CALL.slow), args, n, kwnames))
+
+    # The same for a callable object that holds this function's address and, behind it, the built-in's `self`.
+    with m.function("call_object", PTR, [("callable", PTR), ("args", PTR), ("flagged", I64), ("kwnames", PTR)],
+                    internal=False) as (f, callable_, args, flagged, kwnames):
+        place = callable_ + f.load(I64, f.load(PTR, callable_, TYPE), VECTORCALL_OFFSET)
+        n = flagged & ARGUMENTS
+        f.ret(f.call(b.own("call_compiled"), f.load(PTR, place, 8), args, n, kwnames))
 
 
 __all__ = ["F64", "I16", "I32", "I8", "RESULT_RECIPE", "Function", "Value", "emit_call"]

@@ -34,27 +34,6 @@ STRONG = 0xFFFFFFFF
 COUNT = 8
 
 
-def emit_news(b: Base) -> None:
-    """new_tensor(plan, frame, k): allocates new tensor number k and its buffer's data pointer."""
-    m = b.m
-    with m.function("new_tensor", VOID, [("plan", PTR), ("frame", PTR), ("k", I64)]) as (f, plan, frame, k):
-        values = f.load(PTR, frame, FRAME.values)
-        r = f.load(PTR, plan, PLAN.new_records) + k * NEW.size
-        n = f.load(I64, r, NEW.ndim)
-        slot = f.index(f.load(PTR, frame, FRAME.news), k)
-        with f.catching() as catch:
-            f.call(b.torch("empty_strided"), slot, f.index(values, f.load(I64, r, NEW.shape)), n,
-                   f.index(values, f.load(I64, r, NEW.strides)), n, f.trunc(f.load(I64, r, NEW.dtype), "i16"), 0)
-            storage = f.load(PTR, f.load(PTR, slot), b.o.storage)
-            f.store(f.load(PTR, storage, b.o.storage_data),
-                    f.index(f.load(PTR, frame, FRAME.buffers), f.load(I64, r, NEW.buffer)))
-            f.ret()
-        with catch.handler() as message:
-            f.store(None, slot)
-            fail(f, b, frame, CPP_ERROR, message)
-        f.ret()
-
-
 def emit_run(b: Base) -> None:
     _emit_hold(b)
     _emit_commit(b)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ...torchdoor.fresh import FreshLayout, fresh_layout
 from ...torchdoor.layout import layout
 from ...torchdoor.symbols import Unavailable, addresses, find
 from . import jit
@@ -22,7 +23,8 @@ from .emit_base import Base, emit_helpers
 from .emit_bind import emit_bind
 from .emit_call import emit_call
 from .emit_gemm import emit_gemm
-from .emit_run import emit_news, emit_run
+from .emit_news import emit_news
+from .emit_run import emit_run
 from .emit_steps import emit_interpreter, emit_steps
 
 
@@ -38,9 +40,17 @@ class Program:
         return (ctypes.c_int64 * count).from_address(self.address[name])
 
 
+def fresh() -> FreshLayout | None:
+    """How new tensors look, or None where they are to be made by torch only."""
+    try:
+        return fresh_layout()
+    except Unavailable:
+        return None
+
+
 def write() -> Base:
     """The module's text, by all emitters in order."""
-    b = Base(layout(), jit.vector_bytes())
+    b = Base(layout(), fresh(), jit.vector_bytes())
     b.m.global_(KEY)
     b.m.global_("forked")
     b.m.global_("types", 4)
@@ -64,7 +74,7 @@ def program() -> Program:
     if platform.machine() not in ("x86_64", "AMD64") or platform.system() != "Linux":
         raise Unavailable(f"the native runner is for x86-64 Linux, this is {platform.machine()} {platform.system()}")
     start = time.perf_counter()
-    key = jit.key_of(_sources(), layout(), jit.vector_bytes(), torch.__version__, sys.version_info[:3])
+    key = jit.key_of(_sources(), layout(), fresh(), jit.vector_bytes(), torch.__version__, sys.version_info[:3])
     (hot, cold, names), from_disk = jit.cached_objects(key, _compile)
     imports, exports = json.loads(names)
     linked = jit.link((hot, cold), addresses(imports), exports)

@@ -59,8 +59,11 @@ SIZE_OP = Record("op", "to", "a", "b")
 CONDITION = Record("op", "a", "b")
 PLACE = Record("buffer", "offset")
 FIXED = Record("buffer", "address")
-NEW = Record("buffer", "number", "dtype", "ndim", "shape", "strides", "adopted")
-"""shape, strides: numbers of the first of ndim values that follow each other. number: slot among the new tensors."""
+NEW = Record("buffer", "number", "dtype", "ndim", "shape", "strides", "adopted", "image")
+"""shape, strides: numbers of the first of ndim values that follow each other. number: slot among the new tensors.
+image: address of an IMAGE of a small tensor whose sizes are constant, else 0"""
+IMAGE = Record("impl", "impl_bytes", "storage", "storage_bytes", "version", "version_bytes", "data_bytes")
+"""Addresses and lengths of the bytes of a new tensor's objects (torchdoor/fresh.py)"""
 OUTPUT = Record("kind", "number", "ndim", "shape", "strides", "offset")
 """kind: NEW_TENSOR (slot number), INPUT_ITSELF, OUTPUT_ITSELF, INPUT_VIEW, OUTPUT_VIEW, NEW_VIEW"""
 NEW_TENSOR, INPUT_ITSELF, OUTPUT_ITSELF, INPUT_VIEW, OUTPUT_VIEW, NEW_VIEW = range(6)

@@ -14,7 +14,9 @@ from ...ir.types import Buffer, BufferId, View
 from ...schedule.types import KernelStep, NewOutput, Plan, ViewOfInput, ViewOfOutput
 from ...shapes.dim import Dim, Size, hint, product
 from ...shapes.env import SizeGuard
+from ...torchdoor.fresh import image
 from ...torchdoor.layout import dtype_code
+from ...torchdoor.symbols import Unavailable
 from . import records as R
 from .sizes import Values
 
@@ -174,7 +176,7 @@ class TableBuilder:
         for b, k in self.new_number.items():
             buf = self.buffers[b]
             news += [self.number[b], k, dtype_code(buf.dtype), len(buf.shape), v.run(buf.shape), v.run(buf.strides),
-                     int(b in self.adopted)]
+                     int(b in self.adopted), self._image(buf)]
         for o in self.plan.outputs:
             place = [len(o.shape), v.run(o.shape), v.run(o.strides), v.of(o.offset)]
             if isinstance(o, NewOutput):
@@ -188,6 +190,23 @@ class TableBuilder:
             else:
                 raise TypeError(f"{type(o).__name__} is no kind of output")
         return news, made, len(self.new_number)
+
+    def _image(self, buf: Buffer) -> int:
+        """The address of the IMAGE of an output tensor that is small and of constant sizes, else 0."""
+        sizes = (*buf.shape, *buf.strides)
+        if any(type(n) is not int for n in sizes):
+            return 0
+        try:
+            made = image([hint(n) for n in buf.shape], [hint(n) for n in buf.strides], buf.dtype)
+        except Unavailable:
+            return 0
+        parts = [ctypes.create_string_buffer(p, max(len(p), 1)) for p in (made.impl, made.storage, made.version)]
+        words: list[int] = []
+        for part, content in zip(parts, (made.impl, made.storage, made.version), strict=True):
+            words += [ctypes.addressof(part), len(content)]
+        record = (ctypes.c_int64 * (R.IMAGE.size // 8))(*words, made.nbytes)
+        self.held += [parts, record]
+        return ctypes.addressof(record)
 
     # ---------------------------------------------------------------- all together
     def build(self, single: bool, raiser: Any, owner: Any, inputs: int | None = None) -> tuple[Any, int]:
