@@ -14,6 +14,7 @@ from .values.function import FunctionVal, MethodVal
 from .values.instance import InstanceVal
 from .values.klass import ClassVal
 from .values.mapping import DictVal
+from .values.number import FloatVal, calculation, float_binary, is_number
 from .values.opaque import OpaqueVal
 from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal
 from .values.sets import SetVal
@@ -63,6 +64,12 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             return Const(op(a.value, b.value))
         except Exception as e:
             raise cx.reraise(e) from None
+    if ta is FloatVal or tb is FloatVal:
+        r = float_binary(cx, op, a, b)
+        if r is not None:
+            return r
+        if ta is not TensorVal and tb is not TensorVal and is_number(a) and is_number(b):
+            raise _native(cx, op, a, b)
     if (ta is OpaqueVal or tb is OpaqueVal) and not (isinstance(a, InstanceVal) or isinstance(b, InstanceVal)):
         raise _native(cx, op, a, b)
     if ta is TensorVal or tb is TensorVal:
@@ -245,6 +252,8 @@ def unary(cx: Capture, op: Any, a: Value) -> Result:
         return _torch_calls.expand(cx, "function", op, fn, [a], {}, op.__name__, cx.fixed(op))
     if t is SizeVal:
         return size_unary(cx, op, a)
+    if t is FloatVal and (made := calculation(cx, op, [a])) is not None:
+        return made
     if isinstance(a, InstanceVal):
         r = a.invoke_special(cx, UNARY[op], [])
         if r is not None:
@@ -311,6 +320,10 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         except Exception as e:
             raise cx.reraise(e) from None
         return TRUE if r is True else FALSE if r is False else cx.literal(r)
+    if ta is FloatVal or tb is FloatVal:
+        r = float_binary(cx, op, a, b)
+        if r is not None:
+            return r
     if any(type(v) is OpaqueVal and type(v.obj).__eq__ is not object.__eq__ for v in (a, b)):
         raise _native(cx, op, a, b)
     equality = op is operator.eq or op is operator.ne

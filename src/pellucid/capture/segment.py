@@ -315,7 +315,7 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
     guards += distinct_guards(cx)
     mutated = {m.input for m in graph.mutations}
     if mutated and len(graph.inputs) > 1:
-        tensors = tuple(i for i, g in enumerate(graph.inputs) if g.role != "scalar")
+        tensors = tuple(i for i, g in enumerate(graph.inputs) if g.role not in ("scalar", "number"))
         if len(tensors) > 1:
             guards.append(Guard("overlap", None, tensors, cx.cause("an input is written")))
     return Segment(graph, tuple(guards), tuple(effects), exit_, tuple(shared), machine.instructions,

@@ -18,10 +18,15 @@ from .classes import ClassInfo
 from .types import Recipe
 from .values.base import Raised, Value
 from .values.constant import NONE, Const
+from .values.number import FloatVal
 from .values.size import SizeVal
 from .wrap import wrapper_of
 
 _IMMEDIATE = frozenset((int, str, bool, float, type(None), complex, bytes))
+
+
+LEAST = -(1 << 62)
+"""The lowest integer that a symbol may be where one below 0 was seen."""
 
 
 def never(source: Source, dim: int | None) -> bool | Range:
@@ -67,6 +72,8 @@ class Capture:
         self.uses_grad = False
         self.alike: dict[tuple[int, int], Any] = {}
         """(dimension, example size) -> the symbol of the first input with that size there."""
+        self.numbers: dict[Source, Any] = {}
+        """Floats that are 0-d inputs of the graph."""
         self.symbolic: dict[Source, SizeVal] = {}
         """Integers from outside that are symbols."""
         self.signatures: dict[Any, Value] = {}
@@ -114,13 +121,13 @@ class Capture:
         """The value that stands for `obj`, which was found at `source`."""
         t = type(obj)
         if t in _IMMEDIATE:
-            if (t is int or t is float) and self.options.dynamic is not never \
+            if (t is float or t is int and -LEAST > obj > LEAST) and self.options.dynamic is not never \
                     and (wish := self.options.dynamic(source, None)):
                 if t is int and obj >= 0:
                     return self.symbolic_int(obj, source, wish if type(wish) is Range else Range(0))
-                from .values.opaque import OpaqueVal
-
-                return OpaqueVal(self, obj, source)      # a number that changes: arithmetic on it is done natively
+                if t is int:
+                    return self.symbolic_int(obj, source, Range(LEAST))
+                return FloatVal(source, obj)
             return Const(obj, source)
         w = self.wrappers.get(t)
         if w is None:

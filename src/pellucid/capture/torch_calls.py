@@ -9,10 +9,11 @@ import torch
 from ..graph.build import Val
 from ..ops.errors import Unsupported, WouldRaise
 from ..ops.registry import FUNCTIONS, METHODS
-from ..shapes.dim import Dim
+from ..shapes.dim import Dim, bounds, hint
 from .values.base import Broken, Invoke, NotConstant, Value
 from .values.constant import NONE, Const
 from .values.mapping import DictVal
+from .values.number import ARITHMETIC, FloatVal, as_operand
 from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
 from .values.size import SizeVal
 from .values.tensor import TensorVal
@@ -36,6 +37,9 @@ def load_catalogue() -> None:
             importlib.import_module(f"{package}.{info.name}")
 
 
+_INT64 = (-(1 << 63), (1 << 63) - 1)
+
+
 class _NoOperand(Exception):
     """A value that cannot be an operand of a torch call; `value` says which."""
 
@@ -51,9 +55,11 @@ def operand(cx: Capture, v: Value) -> Any:
     if t is Const:
         if v.pending is not None:
             cx.pin(v)
+        if type(v.value) is int and not _INT64[0] <= v.value <= _INT64[1]:
+            raise _NoOperand(v)
         return v.value
     if t is SizeVal:
-        return v.dim
+        return not_negative(cx, v)
     if isinstance(v, SequenceVal):
         items = [operand(cx, x) for x in v.load(cx)]
         return items if t is ListVal else tuple(items)
@@ -63,6 +69,33 @@ def operand(cx: Capture, v: Value) -> Any:
         return tuple(v.known(cx))
     if t is DictVal:
         return {k: operand(cx, x) for k, x in v.load(cx).items()}
+    try:
+        return v.constant(cx)
+    except NotConstant:
+        raise _NoOperand(v) from None
+
+
+def not_negative(cx: Capture, v: SizeVal) -> Any:
+    """A symbolic integer where a negative one means something else (a size, a dimension): it is 0 or more from here
+    on, or else a constant."""
+    low = bounds(v.dim)[0]
+    if low is None or low < 0:
+        cx.env.cause = cx.cause("integer used as a size")
+        if hint(v.dim) < 0:
+            return cx.env.concrete(v.dim)
+        cx.env.decide(">=", v.dim, 0)
+    return v.dim
+
+
+def number_operand(cx: Capture, v: FloatVal | SizeVal, name: str, args: list[Value]) -> Any:
+    if type(v) is SizeVal:
+        return v.dim if name in ARITHMETIC else not_negative(cx, v)
+    assert type(v) is FloatVal
+    other = next((t for t in args if t is not v), None)
+    if name in ARITHMETIC and len(args) == 2 and type(other) is TensorVal:
+        made = as_operand(cx, v, other.graph_value(cx).meta)
+        if made is not None:
+            return made
     try:
         return v.constant(cx)
     except NotConstant:
@@ -124,7 +157,7 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
     if kwargs:
         _tensors(kwargs.values(), tensors)
     try:
-        xs = [operand(cx, a) for a in args]
+        xs = [operand(cx, a) if type(a) not in (FloatVal, SizeVal) else number_operand(cx, a, name, args) for a in args]
         ks = {k: operand(cx, a) for k, a in kwargs.items()} if kwargs else {}
     except _NoOperand as e:
         raise Broken("PB106", f"{name} gets a {type(e.value).__name__.removesuffix('Val').lower()} argument", callee,

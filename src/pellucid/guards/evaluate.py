@@ -40,7 +40,8 @@ class Missing:
         return f"<absent: {self.why}>"
 
 
-LOAD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, StopIteration, NameError)
+LOAD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, StopIteration, NameError,
+               ArithmeticError)
 """What loading a source may raise when the object graph has changed; the guard then does not hold."""
 
 

@@ -7,6 +7,7 @@ kwdefault    keyword default `key` of a function
 dictattr     the instance dictionary of an object, `vars(base)` without calling anything of the object's class
 raw          item `key` of a dict, list or tuple read past any `__getitem__` of a subclass
 mro          attribute `key[1]` found in the dictionary of class `base`
+calc         a number computed in Python from several sources, see guards.calc
 call0        the result of calling the pure function in `obj` on base (process-local)
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..shapes.dim import Dim, Sym, evaluate
+from .calc import calculate, calculation_name, calculation_text
 from .types import Source
 
 _object_getattribute = object.__getattribute__
@@ -103,6 +105,7 @@ _LOADERS: dict[str, Callable[[Source, Any, Scope], Any]] = {
     "code": lambda s, b, c: b.__code__,
     "iter": lambda s, b, c: _peek(b, s.key),
     "call0": lambda s, b, c: s.obj(b),
+    "calc": lambda s, b, c: calculate(s.key, lambda x: load(x, c)),
 }
 
 
@@ -190,6 +193,7 @@ _TEXTS: dict[str, Callable[[Source, str, TextScope], str]] = {
     "code": lambda s, b, c: f"{b}.__code__",
     "iter": lambda s, b, c: f"_peek({b}, {s.key})",
     "call0": lambda s, b, c: f"{c.hold(s.obj)}({b})",
+    "calc": lambda s, b, c: calculation_text(s.key, lambda x: text(x, c), c.hold),
 }
 
 
@@ -249,6 +253,8 @@ def name(source: Source | None) -> str:
         return f"{b}.{key}"
     if kind == "iter":
         return f"item {key} of {b}"
+    if kind == "calc":
+        return calculation_name(key, name)
     if kind == "call0":
         return f"{getattr(source.obj, '__name__', 'f')}({b})"
     return f"{b}.__{kind}__"

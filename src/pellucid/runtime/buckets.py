@@ -65,7 +65,7 @@ class Bucketed:
         fixed: Wishes = tuple((name, dim, Wish("static")) for name, dim, _ in options.buckets)
         known = self.compiled.dynamics
         self.compiled.dynamics = Dynamics(known.mode, known.whole, (*fixed, *options.wishes), known.fixed)
-        self.compiled.notes = self.refused = Counter()
+        self.refused: Counter[str] = self.compiled.notes
         self.verdicts: dict[Entry, Padded | str] = {}
         self.local = threading.local()
         self.compiled.on_clear.append(lambda c: self.verdicts.clear())

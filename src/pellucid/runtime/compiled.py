@@ -313,17 +313,29 @@ class Compiled:
 
     def capture(self, table: Table, slots: Sequence[Any]) -> Segment:
         start = time.perf_counter()
-        policy = table.dynamics.policy(table.scope(slots))
-        if table.resume is None:
-            segment = frontend.capture_call(self.target, slots, policy, self.options.budget)
-        else:
-            segment = frontend.capture_continuation(table.resume, slots, policy, self.options.budget)
+        segment = self.captured(table, slots)
         text = (f"{self.target.name}: {segment.instructions} instructions, {len(segment.graph.calls)} torch calls, "
                 f"{len(segment.guards)} guards")
         seconds = time.perf_counter() - start
         details: dict[str, Any] = {"text": to_text(segment.graph)} if record.wanted("capture") else {}
         record.emit("capture", callable_id=self.id, continuation_id=_continuation(table), message=text, seconds=seconds,
                     **details)
+        return segment
+
+    def captured(self, table: Table, slots: Sequence[Any]) -> Segment:
+        """The segment of a call. Where a float that changes would break the graph, and has had few values yet, it is a
+        constant once more."""
+        def once(without: frozenset[Any]) -> Segment:
+            policy = table.dynamics.policy(table.scope(slots), without)
+            if table.resume is None:
+                return frontend.capture_call(self.target, slots, policy, self.options.budget)
+            return frontend.capture_continuation(table.resume, slots, policy, self.options.budget)
+        doubtful = table.dynamics.doubtful()
+        segment = once(frozenset())
+        if doubtful and not isinstance(segment.exit, Return):
+            fixed = once(doubtful)
+            if isinstance(fixed.exit, Return) or fixed.instructions > segment.instructions:
+                return fixed
         return segment
 
     def entry(self, table: Table, slots: Sequence[Any], segment: Segment, number: int) -> Entry:

@@ -19,7 +19,7 @@ from ..shapes.wishes import Wish, Wishes, root
 from ..torchdoor.marks import mark_of
 
 FLOATS = 3
-"""Values of a float from which on it is no longer a constant of the graph."""
+"""Values of a float from which on it stays symbolic even where that breaks the graph."""
 _PLAIN = ("arg", "slot", "item", "raw")
 """Steps of a source that stay within the call's arguments, not the state behind them."""
 
@@ -27,8 +27,9 @@ _PLAIN = ("arg", "slot", "item", "raw")
 class Dynamics:
     """mode is compile()'s `dynamic`. `seen` holds (source, dim) of what differed between calls (dim None: a number).
 
-    A float that keeps changing is used natively, which breaks the graph; so it takes FLOATS values, and never happens
-    with `whole` (fullgraph). With `fixed` nothing is ever symbolic, whatever was asked: the backend cannot.
+    A float that changes is symbolic where all that is done with it is arithmetic; where it would break the graph, only
+    from FLOATS values on, and never with `whole` (fullgraph). With `fixed` nothing is ever symbolic: the
+    backend cannot.
     """
 
     def __init__(self, mode: bool | None, whole: bool = False, wishes: Wishes = (), fixed: bool = False):
@@ -72,7 +73,8 @@ class Dynamics:
             return
         for guards in guards_of_entries:
             for g in guards:
-                if g.kind == "tensor" or (g.kind == "equal" and type(g.expected) in (int, float)):
+                if g.kind == "tensor" or (g.kind == "equal" and type(g.expected) in (int, float)) \
+                        or g.kind == "len":
                     self._compare(g, scope, callable_id)
 
     def _compare(self, g: Guard, scope: Scope, callable_id: int | None) -> None:
@@ -81,14 +83,17 @@ class Dynamics:
             v = load(g.source, scope)
         except LOAD_ERRORS:
             return
-        if g.kind == "equal":
+        if g.kind == "len":
+            if type(v) is list and len(v) != g.expected:
+                self._note(Source("call0", g.source, "len", len), None, g.expected, len(v), callable_id)
+        elif g.kind == "equal":
             if type(v) is int and type(g.expected) is int and v != g.expected:
                 self._note(g.source, None, g.expected, v, callable_id)
-            elif type(v) is float and not same(v, g.expected) and not self.whole:
-                values = self.floats.setdefault(g.source, set())
-                values.update((g.expected, v))
-                if len(values) >= FLOATS:
-                    self._note(g.source, None, g.expected, v, callable_id)
+            elif type(v) is float and type(g.expected) is float and not same(v, g.expected):
+                if g.source.kind == "calc":
+                    return      # a comparison's or calculation's outcome, not a number that was given
+                self.floats.setdefault(g.source, set()).update((g.expected, v))
+                self._note(g.source, None, g.expected, v, callable_id)
         elif isinstance(v, torch.Tensor) and v.ndim == len(g.expected.shape):
             for dim, (was, now) in enumerate(zip(g.expected.shape, v.shape)):
                 if was is not None and was != now:
@@ -102,6 +107,10 @@ class Dynamics:
         record.emit("promote_dynamic", callable_id=callable_id,
                     message=f"{what} was {was}, is {now}: symbolic from now on",
                     source=name(source), dim=dim, was=was, now=now)
+
+    def doubtful(self) -> frozenset[tuple[Source, int | None]]:
+        """Floats that are constants after all where they would break the graph."""
+        return frozenset((s, None) for s, values in self.floats.items() if self.whole or len(values) < FLOATS)
 
     def keep(self, graph: Graph) -> None:
         """What is symbolic in an entry stays so in later ones, also where their tensors carry no mark."""
@@ -155,6 +164,8 @@ class Dynamics:
             slot = Source("slot", None, i)
             if isinstance(r, FromSource):
                 self.seen.update((slot, dim) for source, dim in before.seen if source == r.source)
+                if r.source.kind == "calc":
+                    self.seen.add((slot, None))
             elif isinstance(r, FromSize) and isinstance(r.size, Dim):
                 self.seen.add((slot, None))
             elif isinstance(r, FromGraph):

@@ -62,7 +62,7 @@ def _bucketed(fn: Callable[..., Any], compiled: Compiled) -> CompiledFunction:
     from .buckets import Bucketed
 
     plain = function_wrapper(fn, Compiled(compiled.target, replace(compiled.options, buckets=())))
-    front = Bucketed(compiled.target, compiled.options, plain, lambda: True)
+    front = Bucketed(compiled.target, compiled.options, plain, lambda: True)  # type: ignore[arg-type]
     cls = type("CompiledFunction", (CompiledFunction,), {
         "__call__": staticmethod(front.call), "__pellucid__": front.compiled, "__module__": CompiledFunction.__module__,
         "__doc__": getattr(fn, "__doc__", None)})

@@ -61,6 +61,10 @@ def call_pure(cx: Capture, me: Value, fn: Any, args: list[Value], kwargs: dict[s
         xs = [a.constant(cx) for a in args]
         ks = {k: a.constant(cx) for k, a in kwargs.items()}
     except NotConstant as e:
+        if type(e.value) in (_number.FloatVal, _size.SizeVal) and not kwargs:
+            made = _number.calculation(cx, fn, args)
+            if made is not None:
+                return made
         if type(e.value) is _size.SizeVal:
             fixed = [Const(a.concrete(cx)) if type(a) is _size.SizeVal else a for a in args]
             if any(a is not b for a, b in zip(fixed, args)):
@@ -307,5 +311,6 @@ from .. import torch_calls as _torch_calls  # noqa: E402
 from ..known import classes as _classes  # noqa: E402
 from . import instance as _instance  # noqa: E402
 from . import klass as _klass  # noqa: E402
+from . import number as _number  # noqa: E402
 from . import size as _size  # noqa: E402
 from . import tensor as _tensor  # noqa: E402

@@ -44,7 +44,7 @@ class SequenceVal(Value):
                     cx.guard("equal", source, obj, "tuple of constants")
                     items = self.items = [Const(x) for x in obj]
                     return items
-                cx.guard("type", source, self.cls, "type")
+                cx.guard_once((source, "type"), "type", source, self.cls, "type")
                 cx.guard("len", source, len(obj), "length")
             step = "item" if type(obj) in (tuple, list) else "raw"
             items = self.items = [cx.wrap(x, Source(step, source, i)) for i, x in enumerate(self.base.__iter__(obj))]  # type: ignore[attr-defined]
@@ -159,6 +159,28 @@ class ListVal(SequenceVal):
                 self.tail = None
         return items
 
+    def pytype(self, cx: Capture) -> type:
+        """Asked of a list outside before most that is done with it: its items are not looked at for that."""
+        if self.items is None and self.source is not None and self.source.kind != "const":
+            cx.guard_once((self.source, "type"), "type", self.source, self.cls, "type")
+            return self.cls
+        return SequenceVal.pytype(self, cx)
+
+    def length(self, cx: Capture) -> Result:
+        """Of a list whose length changes between calls: a symbol."""
+        source = self.source
+        if self.items is None and source is not None and source.kind != "const":
+            counted = Source("call0", source, "len", len)
+            if cx.options.dynamic(counted, None):
+                cx.guard_once((source, "type"), "type", source, self.cls, "type")
+                return size_value(cx.symbolic_int(len(self.obj), counted).dim + len(self.tail or ()))
+        return SequenceVal.length(self, cx)
+
+    def truth(self, cx: Capture) -> bool:
+        counted = self.length(cx)
+        assert isinstance(counted, Value)
+        return bool(counted.truth(cx))
+
     def append(self, cx: Capture, value: Value) -> None:
         if self.items is not None:
             self.write(cx).append(value)
@@ -166,7 +188,7 @@ class ListVal(SequenceVal):
         if self.tail is None:
             self.tail = []
             if self.source is not None and self.source.kind != "const":
-                cx.guard("type", self.source, self.cls, "append")
+                cx.guard_once((self.source, "type"), "type", self.source, self.cls, "append")
         if not self.written:
             self.written = True
             cx.wrote(self)

@@ -82,6 +82,10 @@ def size_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
         if type(other) is Const and type(other.constant(cx)) in (int, bool):
             return size_binary(cx, op, a, b)
         if type(other) is Const and type(other.value) is float:
+            other.constant(cx)
+            made = _number.float_binary(cx, op, a, b)
+            if made is not None:
+                return made
             fixed = (
                 Const(a.concrete(cx)) if type(a) is SizeVal else a,
                 Const(b.concrete(cx)) if type(b) is SizeVal else b,
@@ -100,6 +104,10 @@ def size_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
         if fn in (floordiv, mod) and cx.env.decide("==", y, 0):
             raise cx.raised(ZeroDivisionError, "integer division or modulo by zero")
         return size_value(fn(x, y))
+    if op is operator.truediv or op is operator.itruediv:
+        made = _number.float_binary(cx, op, a, b)
+        if made is not None:
+            return made
     try:
         return Const(op(cx.env.concrete(x), cx.env.concrete(y)))
     except Exception as e:
@@ -112,3 +120,6 @@ def size_unary(cx: Capture, op: Any, a: SizeVal) -> Value:
     if op is operator.pos or op is operator.index:
         return a
     return Const(op(a.concrete(cx)))
+
+# Modules that need this one: bound when all are loaded.
+from . import number as _number  # noqa: E402
