@@ -116,16 +116,15 @@ def fresh_layout() -> FreshLayout:
         data = word(one.storage + o.storage_data)
         contexts = [k for k in places if k != o.storage_data and word(one.storage + k) == data]
         between = [k for k in range(o.storage_data + 8, max(contexts, default=0), 8)]
-        if len(versions) != 1 or counters != versions or len(places) != 2 or len(contexts) != 1 or len(between) != 1:
-            raise Unavailable(f"torch {torch.__version__}: new tensors differ in more than was expected")
-        found = FreshLayout(versions[0], contexts[0], between[0])
+        if not len(counters) == len(contexts) == len(between) == 1:
+            raise Unavailable(f"torch {torch.__version__}: new tensors are not laid out as was expected")
+        found = FreshLayout(counters[0], contexts[0], between[0])
         _verify(found)
     return found
 
 
 def _counts(impl: int, offset: int) -> bool:
-    """Whether the word points to an object of 16 to 40 bytes that starts with a pointer and otherwise holds small
-    counts."""
+    """Whether the word points to a small object with a 32-bit count of 0 behind its references."""
     address = word(impl + offset)
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         try:
@@ -133,7 +132,7 @@ def _counts(impl: int, offset: int) -> bool:
         except OSError:
             return False
     size = int.from_bytes(head, "little") & ~15
-    return 16 < size <= 64 and word(address + 16) == 0
+    return 16 < size <= 64 and ctypes.c_uint32.from_address(address + 16).value == 0
 
 
 def image(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> Image:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -101,3 +103,11 @@ def test_a_memory_profile_counts_them() -> None:
         kept = [f(x) for _ in range(10)]
     assert len(kept) == 10
     assert sum(e.cpu_memory_usage for e in p.events() if e.name == "[memory]") >= 10 * 4000
+
+
+def test_found_in_every_process() -> None:
+    """Padding is garbage that differs from process to process: what is found does not hang on it."""
+    code = "import torch; from pellucid.torchdoor import fresh; print(fresh.fresh_layout())"
+    found = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+             for _ in range(4)}
+    assert found == {f"{fresh.fresh_layout()}\n"}
