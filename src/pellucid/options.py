@@ -13,7 +13,7 @@ from .shapes.wishes import Wishes
 from .shapes.wishes import parse as parse_wishes
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-AT_LIMIT = ("keep", "raise")
+AT_LIMIT = ("promote", "keep", "raise")
 RUNNERS = ("auto", "native", "reference")
 OWN_BACKENDS = ("llvm", "eager")
 
@@ -32,7 +32,8 @@ class Options:
     mode             torch.compile's modes are accepted; all mean the same to the llvm backend
     strict           faults inside the compiler are raised instead of counted and run eagerly
     recompile_limit  compiled versions kept for one callable (and for each continuation)
-    at_limit         "keep": serve what is there and run the rest eagerly; "raise": an error
+    at_limit         "promote": one version with all sizes symbolic, then as "keep"; "keep": serve what is there
+                     and run the rest eagerly; "raise": an error
     freeze           the caller promises that weights do not change: they may be packed and folded
     runner           "auto", "native" or "reference": what runs a plan
     budget           instructions that one capture may execute

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
 
 from ..capture.types import Branch, Break
-from ..events.record import record
 from ..graph.types import Graph, TorchCall
 from ..guards.explain import condition, failure
 from ..guards.sources import name as source_name
@@ -54,9 +52,8 @@ def explain(fn: Callable[..., Any], *args: Any, dynamic: bool | Mapping[str, Any
 
 def explanation(compiled: Compiled) -> Explanation:
     """The same for the tables themselves."""
-    reasons = Counter(e.message for e in record.events("eager_fallback", compiled.id))
-    return Explanation(compiled.target.name, tuple(_table(t) for t in compiled.all_tables()), tuple(reasons.items()),
-                       tuple(compiled.notes.items()))
+    return Explanation(compiled.target.name, tuple(_table(t) for t in compiled.all_tables()),
+                       tuple(compiled.reasons.items()), tuple(compiled.notes.items()))
 
 
 def _table(t: Table) -> TableReport:

@@ -21,21 +21,22 @@ from ..graph.text import to_text
 from ..guards import globalkey
 from ..guards.conditions import conditions
 from ..guards.evaluate import Outcome, disjoint
-from ..guards.explain import condition, failure
+from ..guards.explain import condition, failure, short
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope, load
 from ..guards.sources import name as source_name
 from ..guards.types import Guard, Source
 from ..options import Options
-from . import frontend, resume
+from . import frontend, resume, stance
 from .continuation import Resume
 from .dynamics import Dynamics, fixed_symbols
 from .errors import StepFailed
 from .limits import LimitError
 from .runners import Runner, make_runner, replay_runner, static_only
 from .segment_code import segment_function
-from .table import MissRow, Table, lazy_check, outcomes
+from .stance import RecompileError
+from .table import ROWS, MissRow, Table, lazy_check, outcomes
 from .target import Target
 from .traceback import users_only
 from .types import Binding, Code, Entry
@@ -49,6 +50,8 @@ ASKED = 64
 """Hits before the order of entries is looked at."""
 MOST_CONTINUATIONS = 1000
 """Continuations of one callable; where there are more, what follows runs in plain Python."""
+MOST_REASONS = 500
+"""Reasons of eager calls that are told apart for one callable."""
 FAILURES = 3
 """Compilations of one table that may fail before it is left to plain Python."""
 
@@ -74,6 +77,8 @@ class Compiled:
         """Called after an entry was published (the native fast path hangs here)."""
         self.fast: Any = None
         """The native fast path, once there is one."""
+        self.reasons: Counter[str] = Counter()
+        """Why calls, or what followed a break, ran in plain Python, and how often."""
         self.notes: Counter[str] = Counter()
         """Reasons why calls went another way than was asked for (no padding), and how often."""
         self.on_clear: list[Callable[[Compiled], None]] = []
@@ -85,6 +90,8 @@ class Compiled:
             slots = self.bind(*args, **kwargs)
         except TypeError:
             return self.target.call(*args, **kwargs)
+        if stance.current() == "force_eager":
+            return self.eagerly(FORCED, args, kwargs)
         words = _words()
         table = self.roots.get(words)
         if table is None:
@@ -136,10 +143,12 @@ class Compiled:
         table.eager += 1
         if table.resume is None:
             return self.eagerly(why, args, kwargs, table)
+        self.count(why)
         record.emit("eager_fallback", callable_id=self.id, continuation_id=table.number, message=why)
         return resume.run(table.resume, slots)
 
     def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
+        self.count(why)
         record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
         result = self.target.call(*args, **kwargs)
         if isinstance(why, Raises):
@@ -149,6 +158,13 @@ class Compiled:
                 raise InternalError("internal-error", f"{self.target.name} ran eagerly, not compiled: {fault}",
                                     "report this; without fullgraph=True and strict the call gives eager's result")
         return result
+
+    def count(self, why: str) -> None:
+        """One more call that ran in plain Python for this reason."""
+        reason = str(why)
+        if reason not in self.reasons and len(self.reasons) >= MOST_REASONS:
+            reason = "other reasons"
+        self.reasons[reason] += 1
 
     # ---------------------------------------------------------------- tables
     def root(self, words: tuple[Any, ...]) -> Table:
@@ -229,12 +245,26 @@ class Compiled:
     def compile(self, table: Table, slots: Sequence[Any]) -> Entry | str:
         """Explain the miss, then capture, compile and publish a new entry, unless the table is full."""
         start = time.perf_counter()
+        if table.limit_reported and len(table.rows) == ROWS:      # the matrix is full: the call is only counted
+            table.misses += 1
+            return self.full(table, [])
         scope = table.scope(slots)
         cells = tuple((e.number, tuple(outcomes(e, scope))) for e in table.entries)
         table.misses += 1
         reasons = [first_failure(list(c), e) for e, (_, c) in zip(table.entries, cells)]
+        told = stance.current()
+        record.emit("cache_miss", callable_id=self.id, continuation_id=_continuation(table),
+                    message="; ".join(f"entry {e.number}: {r}" for e, r in zip(table.entries, reasons)) or "first call",
+                    cells=matrix_cells(cells, table.entries))
         outcome: Entry | str
-        if len(table.entries) >= self.options.recompile_limit:
+        if told == "fail_on_recompile":
+            raise RecompileError("recompile", f"{self.target.name} would compile: "
+                                 + ("; ".join(reasons) or "there is no version yet"),
+                                 "call it once before set_stance('fail_on_recompile'), with what varies marked as "
+                                 "dynamic")
+        if told == "eager_on_recompile":
+            outcome = f"set_stance('eager_on_recompile'): {reasons[0] if reasons else 'there is no version yet'}"
+        elif len(table.entries) >= self.options.recompile_limit and not self.promoted(table):
             outcome = self.full(table, reasons)
         elif any(self.overlap(sources, scope) for sources in table.overlapping):
             outcome = OVERLAP
@@ -249,9 +279,27 @@ class Compiled:
         table.rows.append(MissRow(time.time(), cells, *done))
         return outcome
 
+    def promoted(self, table: Table) -> bool:
+        """Under at_limit="promote", once a table: room for one version in which every size and number of the arguments
+        is symbolic, in place of the one that was hit least."""
+        if self.options.at_limit != "promote" or table.promoted:
+            return False
+        table.promoted = True
+        table.dynamics.mode = True
+        last = min(table.entries, key=lambda e: e.hits)
+        table.entries = tuple(e for e in table.entries if e is not last)
+        if self.fast is not None:
+            self.fast.dropped(last)
+        record.emit("limit_reached", callable_id=self.id, continuation_id=_continuation(table),
+                    message=f"the limit of {self.options.recompile_limit} compiled versions is reached: one for all "
+                            f"sizes takes the place of entry {last.number}")
+        return True
+
     def full(self, table: Table, reasons: list[str]) -> str:
         limit = self.options.recompile_limit
-        why = f"the limit of {limit} compiled versions is reached; newest: {reasons[0]}"
+        why = f"the limit of {limit} compiled versions is reached"
+        if reasons:
+            why += f"; newest: {reasons[0]}"
         if self.options.at_limit == "raise":
             raise LimitError("recompile-limit", f"{self.target.name}: {why}",
                              "raise options={'recompile_limit': ...}, or keep what varies constant")
@@ -418,10 +466,21 @@ class Compiled:
                                 "report this")
 
 
+def matrix_cells(cells: Sequence[tuple[int, tuple[Outcome, ...]]], entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The row of a miss as data: for each entry the guards that failed, with expected, actual and cause."""
+    return [{"entry": number, "guards": len(row),
+             "failed": [{"source": source_name(o.guard.source), "kind": o.guard.kind,
+                         "condition": condition(o.guard, e.segment.graph), "expected": short(o.expected),
+                         "actual": short(o.actual), "cause": str(o.guard.cause) if o.guard.cause else ""}
+                        for o in row if not o.ok]}
+            for (number, row), e in zip(cells, entries)]
+
+
 class Raises(str):
     """The reason of an eager call that capture expects to end in an exception."""
 
 
+FORCED = "set_stance('force_eager')"
 WOULD_RAISE = "PB115"
 OVERLAP = "a tensor that is written shares memory with another input"
 

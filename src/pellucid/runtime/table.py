@@ -77,6 +77,8 @@ class Table:
     blocked: str | None = None
     """Why nothing is compiled here any more."""
     limit_reported: bool = False
+    promoted: bool = False
+    """A version for all sizes was made when the limit was reached."""
     overlapping: tuple[tuple[Source, ...], ...] = ()
     """Inputs, some of them written, that shared memory in a call: such calls are not captured."""
     rows: collections.deque[MissRow] = field(default_factory=lambda: collections.deque(maxlen=ROWS))
@@ -100,7 +102,7 @@ class Table:
     def clear(self) -> None:
         old, self.entries = self.entries, ()
         self.misses = self.eager = self.failures = 0
-        self.blocked, self.limit_reported = None, False
+        self.blocked, self.limit_reported, self.promoted = None, False, False
         self.rows.clear()
         for e in old:
             forget(e.run)

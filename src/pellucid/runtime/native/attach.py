@@ -22,6 +22,7 @@ from ...guards.sources import Scope, load
 from ...guards.types import Source
 from ...torchdoor.modules import GLOBAL_HOOKS
 from ...torchdoor.symbols import Unavailable
+from .. import stance
 from ..compiled import Compiled, may_change_state
 from ..segment_code import _Text
 from ..table import Table
@@ -38,6 +39,21 @@ from .translate import Translator, translate
 MOST_MISSES = 8
 """An entry whose polled state keeps changing is left to Python after this many translations with few hits between."""
 FEW_HITS = 16
+
+
+_every: weakref.WeakSet[Fast] = weakref.WeakSet()
+"""All fast paths that exist, for a stance under which none may be taken."""
+
+
+def _stance_changed(down: bool) -> None:
+    for fast in list(_every):
+        if down:
+            fast.take_down()
+        else:
+            fast.hang()
+
+
+stance.on_change.append(_stance_changed)
 
 
 class NativeEntry:
@@ -81,6 +97,7 @@ class Fast:
         self.bound_by = _bound_by(compiled)
         self.native = NativeCallable(_signature(compiled), self.slow, compiled.target.name)
         self.function = self.native.function
+        _every.add(self)
         compiled.on_publish.append(self.published)
         compiled.on_clear.append(self.cleared)
 
@@ -93,6 +110,13 @@ class Fast:
         entry.native = made
         self.entries.insert(0, made)
 
+    def dropped(self, entry: Entry) -> None:
+        """An entry is no longer in its table."""
+        self.sync()
+        self.entries = [e for e in self.entries if e.entry is not entry]
+        if not stance.forced_anywhere():
+            self.hang()
+
     def cleared(self, compiled: Compiled) -> None:
         self.entries = []
         self.native.publish(())
@@ -101,10 +125,19 @@ class Fast:
         for e in self.entries:
             e.sync()
 
+    def hang(self) -> None:
+        """Make the native entries callable again."""
+        self.native.publish([e.native for e in self.entries if e.native is not None])
+
+    def take_down(self) -> None:
+        """No native entry from the next call on."""
+        self.native.publish(())
+
     # ---------------------------------------------------------------- the slow way
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            if any(e.waiting for e in self.entries) and self._translate_some(args, kwargs):
+            if any(e.waiting for e in self.entries) and not stance.forced_anywhere() \
+                    and self._translate_some(args, kwargs):
                 return self.function(*args, **kwargs)
             return self.call(*args, **kwargs)
         except PellucidError:
