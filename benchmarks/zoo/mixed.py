@@ -75,7 +75,7 @@ EXPERTS: dict[str, Row] = {
         "experts",
         "SwitchTransformersForConditionalGeneration",
         dict(T5, num_experts=4, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1, expert_capacity=16),
-        two(),
+        two(mask=True),
         EAGER,
     ),
 }

@@ -123,9 +123,14 @@ def masked(length: int = 16) -> Inputs:
     return make
 
 
-def two(length: int = 16, target: int = 8) -> Inputs:
+def two(length: int = 16, target: int = 8, mask: bool = False) -> Inputs:
     """Token ids for an encoder and for its decoder."""
-    return lambda: {"input_ids": ints(2, length), "decoder_input_ids": ints(2, target, seed=2)}
+
+    def make() -> dict[str, Any]:
+        masks = {"attention_mask": torch.ones(2, length, dtype=torch.long)} if mask else {}
+        return {"input_ids": ints(2, length), "decoder_input_ids": ints(2, target, seed=2), **masks}
+
+    return make
 
 
 def pixels(side: int = 32, channels: int = 3, **more: Any) -> Inputs:

@@ -10,6 +10,7 @@ from ..graph.build import Val
 from ..ops.errors import Unsupported, WouldRaise
 from ..ops.registry import FUNCTIONS, METHODS
 from ..shapes.dim import Dim, bounds, hint
+from ..torchdoor.operators import OpOverload, OpOverloadPacket
 from .values.base import Broken, Invoke, NotConstant, Value
 from .values.constant import NONE, Const
 from .values.mapping import DictVal
@@ -47,6 +48,17 @@ class _NoOperand(Exception):
         self.value = value
 
 
+_PLAIN = frozenset((int, float, bool, str, type(None), torch.dtype))
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of a subclass (numpy.float64, an IntEnum) as torch takes it: by its value."""
+    for plain in (int, float, complex):
+        if isinstance(value, plain):
+            return plain(value)
+    return value
+
+
 def operand(cx: Capture, v: Value) -> Any:
     """What the catalogue gets for a value: Val, size, number, dtype, tuple, slice ..."""
     t = type(v)
@@ -55,9 +67,10 @@ def operand(cx: Capture, v: Value) -> Any:
     if t is Const:
         if v.pending is not None:
             cx.pin(v)
-        if type(v.value) is int and not _INT64[0] <= v.value <= _INT64[1]:
+        value = v.value
+        if type(value) is int and not _INT64[0] <= value <= _INT64[1]:
             raise _NoOperand(v)
-        return v.value
+        return value if type(value) in _PLAIN else _plain_number(value)
     if t is SizeVal:
         return not_negative(cx, v)
     if isinstance(v, SequenceVal):
@@ -210,6 +223,19 @@ def call_function(cx: Capture, target: Any, args: list[Value], kwargs: dict[str,
     )
 
 
+OPERATORS = (OpOverload, OpOverloadPacket)
+"""Classes of torch.ops.namespace.name and its overloads."""
+
+
+def call_operator(cx: Capture, target: Any, args: list[Value], kwargs: dict[str, Value], callee: Value) -> Value | None:
+    """torch.ops.namespace.name(...); None where torch says nothing about the operator."""
+    fn = _lookup.expansion_of(target)
+    if fn is None:
+        return None
+    _builtin.check_identity(cx, callee)
+    return expand(cx, "function", target, fn, args, kwargs, str(target), callee)
+
+
 def call_method(cx: Capture, t: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     fn = METHODS.get(name)
     callee = _builtin.TensorMethod(t, name)
@@ -243,4 +269,5 @@ __all__ = [
 # Modules that need this one: bound when all are loaded.
 from ..ops import torch_level as _torch_level  # noqa: E402
 from ..ops.torch_level import declare as _declare  # noqa: E402
+from ..ops.torch_level import lookup as _lookup  # noqa: E402
 from .values import builtin as _builtin  # noqa: E402

@@ -1,6 +1,18 @@
 """What is known of callables without Python code: importing this package fills the tables in `values.builtin`."""
 
-from . import builtin_functions, checks, classes, containers, declared, frames, iteration, opaque, pure, torch_state
+from . import (
+           builtin_functions,
+           checks,
+           classes,
+           containers,
+           declared,
+           frames,
+           iteration,
+           numpy_numbers,
+           opaque,
+           pure,
+           torch_state,
+)
 
-__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "iteration", "opaque", "pure",
-           "torch_state"]
+__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "iteration", "numpy_numbers",
+           "opaque", "pure", "torch_state"]

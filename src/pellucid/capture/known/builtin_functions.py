@@ -273,7 +273,8 @@ def format_value(cx: Capture, v: Value, spec: Value) -> Any:
             r = v.invoke_special(cx, "__format__", [spec])
             if r is not None:
                 return r
-        return text_of(cx, v, "__str__")
+        if v.pytype(cx).__format__ is object.__format__:
+            return text_of(cx, v, "__str__")
     try:
         value = v.concrete(cx) if type(v) is SizeVal else v.constant(cx)
     except NotConstant:

@@ -253,6 +253,10 @@ class InstanceVal(Value):
             return cx.fixed(compiled.original).call(cx, args, kwargs)
         if self.info.is_module:
             return _nn.call_module(cx, self, args, kwargs)
+        if isinstance(self.obj, _torch_calls.OPERATORS):
+            made = _torch_calls.call_operator(cx, self.obj, args, kwargs, self)
+            if made is not None:
+                return made
         if type(self.obj) is _declared.CACHED:
             r = _declared.call_declared(cx, self, self.obj, args, kwargs)
             if r is not None:
@@ -447,6 +451,7 @@ def exception_value(cx: Capture, cls: type[BaseException], args: list[Value]) ->
 
 # Modules that need this one: bound when all are loaded.
 from .. import polyfills as _polyfills  # noqa: E402
+from .. import torch_calls as _torch_calls  # noqa: E402
 from ..known import declared as _declared  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import function as _function  # noqa: E402

@@ -22,6 +22,8 @@ class _Absent(Value):
 
 
 ABSENT = _Absent()
+_PLAIN = (dict, collections.OrderedDict, collections.defaultdict)
+"""Classes of dicts whose items are what `obj[key]` gives; a subclass may have a __getitem__ of its own."""
 
 
 class DictVal(Value):
@@ -58,7 +60,7 @@ class DictVal(Value):
         owner = self.owner
         if owner is not None:
             return owner.attribute_source(cx, key)
-        return Source("item", self.source, key)
+        return Source("item" if type(self.obj) in _PLAIN else "raw", self.source, key)
 
     def get(self, cx: Capture, key: Any) -> Value | None:
         """The value under a key (in the form that `Value.key` gives), or None; guarded."""
