@@ -254,6 +254,24 @@ def final_guards(cx: Capture) -> list[Guard]:
     return out
 
 
+def presence_guards(cx: Capture) -> list[Guard]:
+    """Entries of dictionaries that were read though nothing was done with their values: they must be there again."""
+    out = []
+    for d in cx.ids.values():
+        if isinstance(d, InstanceVal):
+            d = d.dict
+        if not isinstance(d, DictVal) or d.obj is None or d.complete:
+            continue
+        for v in d.items.values():
+            source = v.pending if type(v) is Const else None
+            if source is None or (source, "=") in cx.once or source.base is None:
+                continue
+            kind = {"item": "has_key", "raw": "has_key", "dict": "has", "attr": "has"}.get(source.kind)
+            if kind is not None and source.key in d.obj and (source.base, source.key, "present") not in cx.once:
+                out.append(Guard(kind, source.base, source.key, cx.cause("read")))
+    return out
+
+
 def distinct_guards(cx: Capture) -> list[Guard]:
     """A written container is another object than every other one of its class that was reached: a later call in which
     they are one must not be served by this segment."""
@@ -313,6 +331,7 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
     graph = cx.builder.finish(tuple(recipes.outputs))
     guards = list(cx.guards) + final_guards(cx)
     guards += distinct_guards(cx)
+    guards += presence_guards(cx)
     mutated = {m.input for m in graph.mutations}
     if mutated and len(graph.inputs) > 1:
         tensors = tuple(i for i, g in enumerate(graph.inputs) if g.role not in ("scalar", "number"))

@@ -124,6 +124,7 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "keys": lambda v, e: len(v) == len(e) and all(a is b or same(a, b) for a, b in zip(v, e)),
     "absent": lambda v, e: e not in own_dict(v),
     "missing_key": lambda v, e: e not in v,
+    "has_key": lambda v, e: e in v,
     "has": lambda v, e: e in instance_dict(v),
     "code": lambda v, e: v.__code__ is e,
     "version": lambda v, e: bool(e.unchanged()),
@@ -134,6 +135,7 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
 ACTUAL: dict[str, Callable[[Any], Any]] = {
     "tensor": describe_tensor, "type": type, "len": len, "keys": tuple,
     "absent": lambda v: tuple(own_dict(v)), "has": lambda v: tuple(instance_dict(v)), "missing_key": tuple,
+    "has_key": tuple,
     "code": lambda v: v.__code__,
 }
 """Guard kind -> what of the value is shown beside `expected` (the value itself unless named here)."""

@@ -65,7 +65,8 @@ def condition(g: Guard, graph: Graph | None = None) -> str:
     if g.kind == "global":
         return "global state is as at capture"
     words = {"type": "is exactly of class", "is": "is", "equal": "==", "len": "has length", "keys": "has the keys",
-             "absent": "has no own attribute", "missing_key": "has no key", "has": "has its own attribute",
+             "absent": "has no own attribute", "missing_key": "has no key",
+             "has_key": "has the key", "has": "has its own attribute",
              "code": "runs", "python": "satisfies", "version": "has the class state"}
     return f"{n} {words[g.kind]} {short(e)}"
 

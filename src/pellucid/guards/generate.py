@@ -184,6 +184,7 @@ WRITERS: dict[str, Callable[[CheckText, Guard], None]] = {
     "keys": _keys,
     "absent": _simple("{e} not in own_dict({v})"),
     "missing_key": _simple("{e} not in {v}"),
+    "has_key": _simple("{e} in {v}"),
     "has": _simple("{e} in _vars({v})"),
     "code": _simple("{v}.__code__ is {e}", literal=False),
     "size": _size,

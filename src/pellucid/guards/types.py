@@ -80,6 +80,7 @@ class Guard:
     int         the pair (sym name, (lo, hi)): an integer that is symbolic in the graph
     len         length of a tuple, list, dict, str
     keys        tuple of a dict's keys, in order
+    has_key     a key: the dict v has it
     absent      name: the instance dictionary of v has no such entry; missing_key: the dict v has no such key
     has         name: the instance dictionary of v has such an entry
     code        a code object: v.__code__ is it

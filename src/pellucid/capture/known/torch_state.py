@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...guards.types import Source
 from ...torchdoor import stateful
 from ..values.base import Broken, Value
 from ..values.builtin import KNOWN
@@ -54,10 +55,23 @@ def _read(fn: Any) -> None:
 for _fn in (torch.is_inference_mode_enabled, torch.is_autocast_enabled, torch.get_autocast_dtype,
             torch.is_autocast_cache_enabled,
             torch.get_default_dtype, torch.get_default_device, torch.is_deterministic_algorithms_warn_only_enabled,
-            torch.are_deterministic_algorithms_enabled, torch.get_float32_matmul_precision,
+            torch.are_deterministic_algorithms_enabled,
             *stateful.READ_STATE):
     if _fn is not None:
         _read(_fn)
+
+
+def _precision_now(_: Any) -> str:
+    return torch.get_float32_matmul_precision()
+
+
+@known(torch.get_float32_matmul_precision)
+def _precision(cx: Capture, args: Args, kw: Kw) -> Any:
+    """Guarded here: compiled products are float32 throughout, so that nothing else looks at it."""
+    now = torch.get_float32_matmul_precision()
+    source = Source("call0", Source("const", None, "torch", torch), "precision", _precision_now)
+    cx.guard_once((source, "="), "equal", source, now, "get_float32_matmul_precision")
+    return Const(now)
 
 
 def _meta(name: str) -> Any:

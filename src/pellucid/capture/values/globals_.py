@@ -28,7 +28,7 @@ class _Owner:
         return Source("global", None, (self.module, name), self.globals)
 
     def guard_absent(self, cx: Capture, name: Any) -> None:
-        if name not in BUILTINS or self.globals is BUILTINS:
+        if self.globals is not BUILTINS or name not in BUILTINS:
             cx.guard("missing_key", self.dict_source(), name, "global variable")
 
     def dict_source(self) -> Source:

@@ -200,7 +200,19 @@ class DictVal(Value):
         return None
 
     def contains(self, cx: Capture, item: Value) -> bool:
-        return self.get(cx, item.key(cx)) is not None
+        key = item.key(cx)
+        known = self.items.get(key)
+        if self.get(cx, key) is None:
+            return False
+        if known is None and not self.complete:
+            self.guard_present(cx, key)
+        return True
+
+    def guard_present(self, cx: Capture, key: Any) -> None:
+        """The program asked whether the key is there, and may use nothing of its value."""
+        source = self.owner.dict_source() if self.owner is not None else self.source
+        if source is not None and source.kind != "const":
+            cx.guard_once((source, key, "present"), "has_key", source, key, "key test")
 
     def constant(self, cx: Capture) -> Any:
         if self.cls is not dict or (self.obj is not None and self.changed is not None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from ...guards.types import Source
@@ -56,6 +57,25 @@ class OpaqueVal(Value):
 
     def iterate(self, cx: Capture) -> Result:
         raise Broken("PB111", f"iteration over a {self.pytype(cx).__name__}", cx.fixed(iter), [self])
+
+    def length(self, cx: Capture) -> Result:
+        raise self._native(cx, "len()", len)
+
+    def getitem(self, cx: Capture, key: Value) -> Result:
+        raise self._native(cx, "a subscript", operator.getitem, key)
+
+    def setitem(self, cx: Capture, key: Value, value: Value) -> Result | None:
+        raise self._native(cx, "assignment to a subscript", operator.setitem, key, value)
+
+    def delitem(self, cx: Capture, key: Value) -> Result | None:
+        raise self._native(cx, "deletion of a subscript", operator.delitem, key)
+
+    def contains(self, cx: Capture, item: Value) -> bool | Invoke:
+        raise self._native(cx, "`in`", operator.contains, item)
+
+    def _native(self, cx: Capture, what: str, fn: Any, *operands: Value) -> Broken:
+        """Whatever the object makes of it: the operation itself is done in Python."""
+        return Broken("PB111", f"{what} of a {self.pytype(cx).__name__}", cx.fixed(fn), [self, *operands])
 
     def key(self, cx: Capture) -> Any:
         if type(self.obj).__hash__ is object.__hash__:

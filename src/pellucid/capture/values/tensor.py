@@ -153,6 +153,8 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     assert source is not None
     if x.layout is not torch.strided or x.is_quantized or type(x) not in TENSOR_TYPES or x.device.type == "meta":
         raise Broken("PB111", f"a tensor of type {type(x).__name__} with layout {x.layout} on {x.device}")
+    if x.is_conj() or x.is_neg():
+        raise Broken("PB111", "a tensor whose conjugation or negation is still to be done")
     shape: tuple[Size, ...] = tuple(x.shape)
     strides: tuple[Size, ...] = x.stride()
     index = len(cx.builder.inputs)

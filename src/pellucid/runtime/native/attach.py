@@ -152,7 +152,7 @@ class Fast:
         if compiled is None:
             return False
         bound_by = _bound_by(compiled)
-        if any(a is not b for a, b in zip(bound_by, self.bound_by)):
+        if len(bound_by) != len(self.bound_by) or any(a is not b for a, b in zip(bound_by, self.bound_by)):
             self.bound_by = bound_by
             for e in self.entries:
                 e.sync()
@@ -201,6 +201,10 @@ class Fast:
         fn: Any = getattr(compiled.target.callee, "__func__", compiled.target.callee)
         if any(d is not REQUIRED for d in signature.defaults):
             state_words_for_function(table.watch, fn, "defaults", "kwdefaults")
+            if fn.__kwdefaults__:
+                kept = state_words_for_dict(table.watch, fn.__kwdefaults__)
+                for key in fn.__kwdefaults__:
+                    watch_key(table.watch, kept, key)
         if self.watch is not None:
             self.watch(table.watch)
         translator = Translator(signature, graph, scope)
@@ -217,7 +221,7 @@ def _bound_by(compiled: Compiled) -> tuple[Any, ...]:
     """What the signature is read from."""
     callee: Any = compiled.target.callee
     function: Any = getattr(callee, "__func__", callee)
-    return callee, function.__code__, function.__defaults__, function.__kwdefaults__
+    return callee, function.__code__, function.__defaults__, *(function.__kwdefaults__ or {}).values()
 
 
 def _plan(entry: Entry) -> NativePlan | None:

@@ -288,6 +288,14 @@ def _given_missing(t: Translator, g: Guard) -> None:
     t.check(R.CHECK_DICT_ABSENT, t.register(g.source), 0, t.key(g.expected, type(value)))  # type: ignore[arg-type]
 
 
+def _given_has_key(t: Translator, g: Guard) -> None:
+    value = t.now(g.source)  # type: ignore[arg-type]
+    if not isinstance(value, dict) or type(value).__contains__ is not dict.__contains__:
+        raise NotNative(f"membership in a {type(value).__name__} is checked in Python")
+    base = t.register(g.source)  # type: ignore[arg-type]
+    t._put(None, lambda r: t.check(R.CHECK_DICT_ITEM, base, r, t.key(g.expected, type(value))))
+
+
 def _given_has(t: Translator, g: Guard) -> None:
     assert g.source is not None
     base = t.register_dict(g.source, t.register(g.source), t.now(g.source))
@@ -300,7 +308,8 @@ def _given_same(t: Translator, g: Guard) -> None:
 
 _GIVEN_RULES: dict[str, Callable[[Translator, Guard], None]] = {
     "tensor": _given_tensor, "type": _given_type, "is": _given_is, "equal": _given_equal, "int": _given_int,
-    "len": _given_len, "keys": _given_keys, "absent": _given_absent, "missing_key": _given_missing, "has": _given_has,
+    "len": _given_len, "keys": _given_keys, "absent": _given_absent, "missing_key": _given_missing,
+    "has_key": _given_has_key, "has": _given_has,
     "same": _given_same,
 }
 
@@ -379,6 +388,17 @@ def _state_missing(t: Translator, g: Guard) -> None:
         S.watch_key(t.watch, d, g.expected, S.ABSENT)
 
 
+def _state_has_key(t: Translator, g: Guard) -> None:
+    value = behind(t.pin(g.source))  # type: ignore[arg-type]
+    if not isinstance(value, dict) or type(value).__contains__ is not dict.__contains__:
+        raise NotNative(f"membership in a {type(value).__name__} is checked in Python")
+    if g.expected not in value:
+        raise DoesNotHold("a key is absent")
+    d = S.state_words_for_dict(t.watch, value)
+    if not d.ordered:
+        S.watch_key(t.watch, d, g.expected, S.ANY)
+
+
 def _state_has(t: Translator, g: Guard) -> None:
     S.watch_key(t.watch, S.state_words_for_dict(t.watch, t.pin(g.source)), g.expected, S.ANY)  # type: ignore[arg-type]
 
@@ -409,7 +429,8 @@ def _state_int(t: Translator, g: Guard) -> None:
 
 _STATE_RULES: dict[str, Callable[[Translator, Guard], None]] = {
     "tensor": _state_tensor, "type": _state_type, "is": _state_is, "equal": _state_equal, "len": _state_len,
-    "keys": _state_keys, "absent": _state_absent, "missing_key": _state_missing, "has": _state_has, "code": _state_code,
+    "keys": _state_keys, "absent": _state_absent, "missing_key": _state_missing,
+    "has_key": _state_has_key, "has": _state_has, "code": _state_code,
     "version": _state_version, "same": _state_same, "int": _state_int,
 }
 
