@@ -4,8 +4,9 @@ TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+SOAK ?= 300
 
-.PHONY: demo test test-reference lint types check clean
+.PHONY: demo test test-reference soak lint types check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/pellucid demo
@@ -15,6 +16,9 @@ test: $(VENV)/.installed
 
 test-reference: $(VENV)/.installed
 	OMP_NUM_THREADS=1 PELLUCID_RUNNER=reference $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+
+soak: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py --seconds $(SOAK)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check src tests benchmarks

@@ -14,6 +14,7 @@ from .shapes.wishes import parse as parse_wishes
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 AT_LIMIT = ("promote", "keep", "raise")
+STALL = ("compile", "never")
 RUNNERS = ("auto", "native", "reference")
 OWN_BACKENDS = ("llvm", "eager")
 
@@ -36,6 +37,8 @@ class Options:
                      and run the rest eagerly; "raise": an error
     freeze           the caller promises that weights do not change: they may be packed and folded
     runner           "auto", "native" or "reference": what runs a plan
+    stall            "compile": a call that no version fits compiles one; "never": it runs in Python while a background
+                     thread does
     budget           instructions that one capture may execute
     buckets          (argument, dimension, sizes) to which that size is padded, see runtime.buckets
     backend_options  keys handed on to a backend that is not pellucid's own
@@ -53,6 +56,7 @@ class Options:
     runner: str = "auto"
     budget: int = 2_000_000
     buckets: Buckets = ()
+    stall: str = "compile"
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def with_dynamic(self, dynamic: bool | Mapping[str, Any] | None) -> Options:
@@ -82,6 +86,7 @@ KEYS: dict[str, Callable[[Any], bool]] = {
     "budget": lambda v: type(v) is int and v >= 1,
     "at_limit": lambda v: v in AT_LIMIT,
     "runner": lambda v: v in RUNNERS,
+    "stall": lambda v: v in STALL,
     "buckets": lambda v: is_buckets(v),
 }
 """Key of compile(options={...}) -> whether a value is acceptable."""
@@ -90,6 +95,7 @@ EXPECTED = {
     "strict": "True or False", "freeze": "True or False", "recompile_limit": "an integer of at least 1",
     "budget": "an integer of at least 1", "at_limit": " or ".join(map(repr, AT_LIMIT)),
     "runner": ", ".join(map(repr, RUNNERS)),
+    "stall": " or ".join(map(repr, STALL)),
     "buckets": "a dict from argument to {dimension: sizes}, as in {'x': {0: [8, 16, 32]}}, sizes of at least 2",
 }
 

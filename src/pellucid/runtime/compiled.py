@@ -29,6 +29,7 @@ from ..guards.sources import name as source_name
 from ..guards.types import Guard, Source
 from ..options import Options
 from . import frontend, resume, stance
+from .background import Background, alone, working_here
 from .continuation import Resume
 from .dynamics import Dynamics, fixed_symbols
 from .errors import StepFailed
@@ -69,6 +70,9 @@ class Compiled:
         """Global state -> the table of calls under it."""
         self.continuations: dict[tuple[Any, ...], Table] = {}
         self.lock = threading.RLock()
+        self.tables_lock = threading.RLock()
+        """Held for a moment where a table is made; `lock` as long as something is compiled."""
+        self.background = Background(self) if options.stall == "never" else None
         self.compiling = False
         self.entries = itertools.count()
         self.tables = itertools.count()
@@ -168,7 +172,7 @@ class Compiled:
 
     # ---------------------------------------------------------------- tables
     def root(self, words: tuple[Any, ...]) -> Table:
-        with self.lock:
+        with self.tables_lock:
             table = self.roots.get(words)
             if table is None:
                 table = Table(next(self.tables), self.target.params, words, self.dynamics)
@@ -177,27 +181,28 @@ class Compiled:
 
     def continuation(self, point: Resume, words: tuple[Any, ...] | None, before: Table | None = None,
                      segment: Segment | None = None) -> Table:
-        """The table of a resume point; made when it is first asked for. Called under the lock. What is known to vary in
+        """The table of a resume point; made when it is first asked for. What is known to vary in
         the `segment` (of table `before`) that leads there varies there too."""
-        key = (words, *point.key)
-        table = self.continuations.get(key)
-        if table is None:
-            params = tuple(f"slot {i}" for i in range(len(point.slots)))
-            table = Table(next(self.tables), params, words, self.dynamics.after_break(), point)
-            if len(self.continuations) >= MOST_CONTINUATIONS:
-                table.blocked = f"the function has more than {MOST_CONTINUATIONS} places to go on after a break"
-                if len(self.continuations) == MOST_CONTINUATIONS:
-                    record.emit("storm", callable_id=self.id, message=f"{self.target.name}: {table.blocked}")
-            self.continuations[key] = table
-            if before is not None and segment is not None:
-                table.dynamics.inherit(before.dynamics, point.slots, segment.graph)
-        return table
+        with self.tables_lock:
+            key = (words, *point.key)
+            table = self.continuations.get(key)
+            if table is None:
+                params = tuple(f"slot {i}" for i in range(len(point.slots)))
+                table = Table(next(self.tables), params, words, self.dynamics.after_break(), point)
+                if len(self.continuations) >= MOST_CONTINUATIONS:
+                    table.blocked = f"the function has more than {MOST_CONTINUATIONS} places to go on after a break"
+                    if len(self.continuations) == MOST_CONTINUATIONS:
+                        record.emit("storm", callable_id=self.id, message=f"{self.target.name}: {table.blocked}")
+                self.continuations[key] = table
+                if before is not None and segment is not None:
+                    table.dynamics.inherit(before.dynamics, point.slots, segment.graph)
+            return table
 
     def all_tables(self) -> list[Table]:
         """The tables with their counters up to date."""
         if self.fast is not None:
             self.fast.sync()
-        with self.lock:
+        with self.tables_lock:
             return [*self.roots.values(), *self.continuations.values()]
 
     def clear(self) -> None:
@@ -205,7 +210,8 @@ class Compiled:
         with self.lock:
             for t in (*self.roots.values(), *self.continuations.values()):
                 t.clear()
-            self.roots, self.continuations = {}, {}
+            with self.tables_lock:
+                self.roots, self.continuations = {}, {}
             self.dynamics.clear()
             for hook in self.on_clear:
                 hook(self)
@@ -225,6 +231,8 @@ class Compiled:
             why = globalkey.unusual(_words())
             if why is not None:
                 return why
+        if self.background is not None and not working_here() and stance.current() == "default":
+            return self.background.ask(table, slots)
         if not self.lock.acquire(blocking=table.resume is not None):
             return "another thread is compiling this function"
         try:
@@ -443,6 +451,14 @@ class Compiled:
             table.blocked = why
         return why
 
+    def background_fault(self, table: Table, e: Exception) -> None:
+        """A compile in the background failed otherwise than by a refusal: counted, and after FAILURES not tried again
+        (an object that the program changed while it was read may be the reason, so that once is no verdict)."""
+        record.emit("internal_error", callable_id=self.id, message=f"in the background: {type(e).__name__}: {e}")
+        table.failures += 1
+        if table.failures >= FAILURES:
+            table.blocked = f"compiling failed ({type(e).__name__}: {e})"
+
     def refused(self, table: Table, e: frontend.Refused) -> str:
         """Capture declined. Where that was a break that cannot be carried out, the same would happen again."""
         if e.stop is not None:
@@ -460,7 +476,7 @@ class Compiled:
         generated = make_check(entry.guards, entry.segment.graph, entry.params)
         fits = generated(*slots)
         forget(generated)
-        if wrong or not fits:
+        if (wrong or not fits) and alone():      # else another thread may have changed the state since
             text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
             raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
                                 "report this")

@@ -7,6 +7,7 @@ translation compares state with the guards itself, and the native call the rest:
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -94,6 +95,7 @@ class Fast:
         self.call = slow if slow is not None else compiled.call
         self.watch = watch
         self.entries: list[NativeEntry] = []
+        self.lock = threading.Lock()
         self.bound_by = _bound_by(compiled)
         self.native = NativeCallable(_signature(compiled), self.slow, compiled.target.name)
         self.function = self.native.function
@@ -108,7 +110,7 @@ class Fast:
         made = NativeEntry(entry, table)
         made.why = _impossible(entry)
         entry.native = made
-        self.entries.insert(0, made)
+        self.entries = [made, *self.entries]
 
     def dropped(self, entry: Entry) -> None:
         """An entry is no longer in its table."""
@@ -147,7 +149,16 @@ class Fast:
             raise
 
     def _translate_some(self, args: Any, kwargs: Any) -> bool:
-        """Translate the waiting entries whose guards on state hold; whether there were any."""
+        """Translate the waiting entries whose guards on state hold; whether there were any. While another thread does
+        so, this call goes the way through Python."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            return self._translate_waiting(args, kwargs)
+        finally:
+            self.lock.release()
+
+    def _translate_waiting(self, args: Any, kwargs: Any) -> bool:
         compiled = self.compiled()
         if compiled is None:
             return False
@@ -319,12 +330,11 @@ def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, 
         def table_of(point: Any) -> Table:
             return compiled.continuation(point, words)
 
-        with compiled.lock:
-            if isinstance(exit, Break):
-                t.exit_break(exit, table_of, recheck)
-            else:
-                assert isinstance(exit, Branch)
-                t.exit_branch(exit, table_of, recheck)
+        if isinstance(exit, Break):
+            t.exit_break(exit, table_of, recheck)
+        else:
+            assert isinstance(exit, Branch)
+            t.exit_branch(exit, table_of, recheck)
     names = "".join(f"p{i}, " for i in range(len(params)))
     head = f"    {names}= arguments\n" if params else ""
     body = "".join(f"    {line}\n" for line in t.lines)

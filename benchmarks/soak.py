@@ -1,0 +1,138 @@
+"""Threads at work on one compiled model while its shapes, modes, attributes and parameters change, for minutes.
+
+    python benchmarks/soak.py [--seconds 300] [--threads 8] [--stall never]
+
+Every result must be eager's for a state that was current during the call: state is a number that a writer raises, and
+each result says which numbers it was computed from. Prints calls, versions, and the growth of resident memory after the
+first fifth of the time; exit status 1 where a result was wrong or memory grew by more than 20 MiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import sys
+import threading
+import time
+
+import torch
+from torch import nn
+
+import pellucid
+
+MOST_GROWTH_MIB = 20.0
+
+
+class Model(nn.Module):
+    """All values are whole numbers that float32 holds exactly, so that results compare by equality."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 4))
+        self.offset, self.table, self.drop = 0.0, {"a": 0}, nn.Dropout(1.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x @ self.weight
+        if self.training:
+            y = y * 0
+        return y + self.offset + self.table["a"]
+
+
+def rss_mib() -> float:
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4096 / 2**20
+
+
+class Soak:
+    def __init__(self, seconds: float, stall: str):
+        self.model = Model().eval()
+        self.fast = pellucid.compile(self.model, options={"stall": stall, "recompile_limit": 16, "at_limit": "keep"})
+        self.end = time.monotonic() + seconds
+        self.wrong: list[str] = []
+        self.calls = [0]
+        self.seen: dict[str, list[tuple[float, float]]] = {}
+        self.history: dict[str, list[float]] = {"offset": [0.0], "table": [0.0], "training": [0.0]}
+        """What each piece of state has been, newest last; a value is appended before it is set."""
+
+    def running(self) -> bool:
+        return time.monotonic() < self.end and not self.wrong
+
+    def write(self, rng: random.Random) -> None:
+        """The only writer of state: each change is announced first."""
+        while self.running():
+            kind = rng.choice(("offset", "table", "training", "weight", "unread"))
+            if kind == "offset":
+                v = float(rng.randrange(3) * 100)
+                self.history[kind].append(v)
+                self.model.offset = v
+            elif kind == "table":
+                v = float(rng.randrange(3) * 10_000)
+                self.history[kind].append(v)
+                self.model.table["a"] = int(v)
+            elif kind == "training":
+                v = float(rng.randrange(2))
+                self.history[kind].append(v)
+                self.model.train(bool(v))
+            elif kind == "weight":
+                self.model.weight = nn.Parameter(torch.ones(4, 4))
+            else:
+                self.model.note = rng.random()      # type: ignore[assignment]
+            time.sleep(rng.choice((0.0, 0.001, 0.01)))
+
+    def call(self, rng: random.Random) -> None:
+        while self.running():
+            n = rng.choice((1, 2, 3, 4, 8, 17))
+            value = float(rng.randrange(1, 5))
+            x = torch.full((n, 4), value)
+            starts = {k: len(h) - 1 for k, h in self.history.items()}
+            with torch.set_grad_enabled(rng.random() < 0.2):
+                got = self.fast(x).detach()
+            now = {k: set(h[max(0, starts[k] - 1):]) for k, h in self.history.items()}
+            if tuple(got.shape) != (n, 4) or not bool((got == got[0, 0]).all()):
+                self.wrong.append(f"not uniform: {got}")
+                return
+            allowed = {base + o + t for base in ({4 * value} if now["training"] == {0.0} else
+                                                 {0.0} if now["training"] == {1.0} else {0.0, 4 * value})
+                       for o in now["offset"] for t in now["table"]}
+            if float(got[0, 0]) not in allowed:
+                self.wrong.append(f"{float(got[0, 0])} for x={value}, of {sorted(allowed)[:12]}")
+                return
+            self.calls[0] += 1
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--seconds", type=float, default=300.0)
+    p.add_argument("--threads", type=int, default=8)
+    p.add_argument("--stall", choices=("compile", "never"), default="never")
+    a = p.parse_args()
+    torch.set_num_threads(1)
+    soak = Soak(a.seconds, a.stall)
+    threads = [threading.Thread(target=soak.write, args=(random.Random(0),))]
+    threads += [threading.Thread(target=soak.call, args=(random.Random(i),)) for i in range(1, a.threads)]
+    for t in threads:
+        t.start()
+    time.sleep(a.seconds / 5)
+    gc.collect()
+    warm = rss_mib()
+    for t in threads:
+        t.join()
+    for h in soak.history.values():
+        h.clear()
+    gc.collect()
+    growth = rss_mib() - warm
+    c = pellucid.counters()
+    print(f"{soak.calls[0]} calls in {a.seconds:.0f} s on {a.threads} threads, {c['compile_count']} versions, "
+          f"{c['eager_fallback_count']} eager, {c['internal_error_count']} internal errors, "
+          f"resident memory {growth:+.1f} MiB after warm-up")
+    for why, n in pellucid.explain(soak.fast).eager_calls:
+        print(f"  {n} x {why[:150]}")
+    for w in soak.wrong:
+        print("WRONG:", w)
+    if soak.wrong or growth > MOST_GROWTH_MIB or c["internal_error_count"]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
