@@ -71,13 +71,6 @@ def working_here() -> bool:
     return threading.current_thread() is _worker.thread
 
 
-def alone() -> bool:
-    """Whether this is the only thread of the program, the background one apart."""
-    other = _worker.thread
-    mine = 1 if other is None or not other.is_alive() else 2
-    return threading.current_thread() is not other and threading.active_count() == mine
-
-
 class Background:
     """The tasks of one Compiled: at most one a table at a time."""
 

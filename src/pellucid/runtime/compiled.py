@@ -20,7 +20,7 @@ from ..events.types import Cause
 from ..graph.text import to_text
 from ..guards import globalkey
 from ..guards.conditions import conditions
-from ..guards.evaluate import Outcome, disjoint
+from ..guards.evaluate import Outcome, disjoint, holds_all
 from ..guards.explain import condition, failure, short
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
@@ -29,7 +29,7 @@ from ..guards.sources import name as source_name
 from ..guards.types import Guard, Source
 from ..options import Options
 from . import frontend, resume, stance
-from .background import Background, alone, working_here
+from .background import Background, working_here
 from .continuation import Resume
 from .dynamics import Dynamics, fixed_symbols
 from .errors import StepFailed
@@ -470,13 +470,17 @@ class Compiled:
                 table.blocked = str(e)
         return Raises(e) if isinstance(e, frontend.RefusedRaise) else str(e)
 
+    def changed_since(self, table: Table, slots: Sequence[Any]) -> bool:
+        """Whether another thread changed what was read: then the guards of a new capture hold sooner or later."""
+        return any(_holds(self.captured(table, slots), table.scope(slots)) for _ in range(5))
+
     def verify(self, table: Table, entry: Entry, slots: Sequence[Any]) -> None:
         """An entry must be valid for the call that it was made from."""
         wrong = [o for o in outcomes(entry, table.scope(slots)) if not o.ok]
         generated = make_check(entry.guards, entry.segment.graph, entry.params)
         fits = generated(*slots)
         forget(generated)
-        if (wrong or not fits) and alone():      # else another thread may have changed the state since
+        if (wrong or not fits) and not self.changed_since(table, slots):
             text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
             raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
                                 "report this")
@@ -490,6 +494,10 @@ def matrix_cells(cells: Sequence[tuple[int, tuple[Outcome, ...]]], entries: Sequ
                          "actual": short(o.actual), "cause": str(o.guard.cause) if o.guard.cause else ""}
                         for o in row if not o.ok]}
             for (number, row), e in zip(cells, entries)]
+
+
+def _holds(segment: Segment, scope: Scope) -> bool:
+    return holds_all(conditions(segment.guards, segment.graph), segment.graph, scope)
 
 
 class Raises(str):
