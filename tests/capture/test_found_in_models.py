@@ -97,3 +97,32 @@ def test_operators_called_through_torch_ops(backend):
     for a, b in zip(run(f, x, ends, backend=backend), f(x, ends)):
         torch.testing.assert_close(a, b)
         assert a.stride() == b.stride()
+
+
+class Bag(list):
+    pass
+
+
+class Seen(set):
+    pass
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_subclasses_of_list_and_set_from_outside_are_read_and_written(backend):
+    def f(x, bag, seen):
+        n = len(bag)
+        bag.append(n)
+        if 3 in seen:
+            seen.add(n + 10)
+        return x * sum(bag), type(bag), type(bag)(), [b for b in bag]
+    x = torch.ones(2)
+    pellucid.reset()
+    fast = pellucid.compile(f, backend=backend, options={"strict": True})
+    mine, theirs = (Bag([1, 2]), Seen({3})), (Bag([1, 2]), Seen({3}))
+    for _ in range(3):
+        a, b = fast(x, *mine), f(x, *theirs)
+        assert torch.equal(a[0], b[0]) and a[1:] == b[1:] and type(a[2]) is Bag
+        assert mine == theirs and type(mine[0]) is Bag
+    plain = [1, 2]
+    assert torch.equal(fast(x, plain, {3})[0], f(x, [1, 2], {3})[0])
+    assert plain == [1, 2, 2]

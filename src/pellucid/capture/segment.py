@@ -286,7 +286,7 @@ def distinct_guards(cx: Capture) -> list[Guard]:
         for v in reached:
             other = getattr(v, "source", None)
             if (
-                v is w
+                v.obj is obj
                 or type(v.obj) is not type(obj)
                 or other is None
                 or (other.kind == "const" and source.kind == "const")

@@ -40,11 +40,11 @@ class SequenceVal(Value):
             obj, source = self.obj, self.source
             assert source is not None
             if source.kind != "const":
-                if self.cls is tuple and all(type(x) in _NUMBERS for x in obj):
+                if type(obj) is tuple and all(type(x) in _NUMBERS for x in obj):
                     cx.guard("equal", source, obj, "tuple of constants")
                     items = self.items = [Const(x) for x in obj]
                     return items
-                cx.guard_once((source, "type"), "type", source, self.cls, "type")
+                cx.guard_once((source, "type"), "type", source, type(self.obj), "type")
                 cx.guard("len", source, len(obj), "length")
             step = "item" if type(obj) in (tuple, list) else "raw"
             items = self.items = [cx.wrap(x, Source(step, source, i)) for i, x in enumerate(self.base.__iter__(obj))]  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ class ListVal(SequenceVal):
     def pytype(self, cx: Capture) -> type:
         """Asked of a list outside before most that is done with it: its items are not looked at for that."""
         if self.items is None and self.source is not None and self.source.kind != "const":
-            cx.guard_once((self.source, "type"), "type", self.source, self.cls, "type")
+            cx.guard_once((self.source, "type"), "type", self.source, type(self.obj), "type")
             return self.cls
         return SequenceVal.pytype(self, cx)
 
@@ -172,7 +172,7 @@ class ListVal(SequenceVal):
         if self.items is None and source is not None and source.kind != "const":
             counted = Source("call0", source, "len", len)
             if cx.options.dynamic(counted, None):
-                cx.guard_once((source, "type"), "type", source, self.cls, "type")
+                cx.guard_once((source, "type"), "type", source, type(self.obj), "type")
                 return size_value(cx.symbolic_int(len(self.obj), counted).dim + len(self.tail or ()))
         return SequenceVal.length(self, cx)
 
@@ -188,7 +188,7 @@ class ListVal(SequenceVal):
         if self.tail is None:
             self.tail = []
             if self.source is not None and self.source.kind != "const":
-                cx.guard_once((self.source, "type"), "type", self.source, self.cls, "append")
+                cx.guard_once((self.source, "type"), "type", self.source, type(self.obj), "append")
         if not self.written:
             self.written = True
             cx.wrote(self)

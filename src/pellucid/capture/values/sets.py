@@ -35,7 +35,7 @@ class SetVal(Value):
             obj = self.obj
             assert self.source is not None
             if self.source.kind != "const":
-                cx.guard("type", self.source, self.cls, "type")
+                cx.guard("type", self.source, type(obj), "type")
             if self.source.kind != "const" or self.cls is not frozenset:
                 cx.guard("python", self.source, _is_set_of(frozenset(obj)), "set contents")
             items = self.items = dict.fromkeys(obj)
