@@ -30,6 +30,7 @@ from ..guards.types import Guard, Source
 from ..options import Options
 from . import frontend, resume, stance
 from .background import Background, working_here
+from .collector import resting
 from .continuation import Resume
 from .dynamics import Dynamics, fixed_symbols
 from .errors import StepFailed
@@ -244,7 +245,8 @@ class Compiled:
                     return entry
             self.compiling = True
             try:
-                return self.compile(table, slots)
+                with resting():
+                    return self.compile(table, slots)
             finally:
                 self.compiling = False
         finally:
