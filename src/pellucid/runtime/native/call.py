@@ -109,7 +109,7 @@ class EntryTable:
         pointers: list[str] = []
 
         def section(name: str, words: Sequence[int]) -> None:
-            head[name] = blob.add([w - (1 << 64) if w >= 1 << 63 else w for w in words])
+            head[name] = blob.add(words)
             pointers.append(name)
 
         w = self.watch

@@ -42,9 +42,9 @@ class Blob:
         self.pointers: list[int] = []
 
     def add(self, words: Sequence[int]) -> int:
-        """Append; returns the byte offset."""
+        """Append; returns the byte offset. Words of memory may be unsigned: padding can hold anything."""
         at = 8 * len(self.words)
-        self.words.extend(words)
+        self.words.extend([w - (1 << 64) if w >= 1 << 63 else w for w in words])
         return at
 
     def place(self) -> tuple[Any, int]:
