@@ -2,10 +2,10 @@
 
     python benchmarks/models.py                  all rows, printed as one table
     python benchmarks/models.py bert mixtral     some rows
-    python benchmarks/models.py --write docs/models.md
+    python benchmarks/models.py --write docs/models.md --counts counts.json
 
-Each row runs in a process of its own under a time limit (seconds, --limit). A forward in eval mode under no_grad,
-float32, one thread. "ours" and "eager's" error: largest difference from the float64 result over its largest value,
+Each row runs in a process of its own (forked once the libraries are loaded) under a time limit (seconds, --limit). A
+forward in eval mode under no_grad, float32, one thread. "ours" and "eager's" error: largest difference from the float64 result over its largest value,
 worst output. ok: each output is at most twice as far from float64 as eager's or within 4 eps sqrt(K), K the longest
 reduction; its shape, dtype and strides, and the type of the whole, are eager's; no internal error (strict). Breaks and
 graphs of torch.compile are counted by its own counters with a backend that runs the graph as it is.
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
-import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -119,22 +118,30 @@ def dynamo(name: str) -> dict[str, Any]:
 
 
 def in_process(what: str, name: str, limit: float) -> dict[str, Any]:
-    """measure or dynamo of one row in a process of its own; {"wrong": ...} where it fails or takes too long."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    """measure or dynamo of one row in a forked process of its own; {"wrong": ...} where it fails or takes too long."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    receive, send = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(send, what, name))
+    child.start()
+    send.close()
     key = "wrong" if what == "measure" else "torch_wrong"
     try:
-        r = subprocess.run(
-            [sys.executable, __file__, "--one", what, name],
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired:
-        return {key: f"more than {limit:.0f} s"}
-    if r.returncode:
-        return {key: (r.stderr.strip().splitlines() or ["no message"])[-1][:200]}
-    return dict(json.loads(r.stdout.strip().splitlines()[-1]))
+        return dict(receive.recv()) if receive.poll(limit) else {key: f"more than {limit:.0f} s"}
+    except EOFError:
+        return {key: "the process died"}
+    finally:
+        child.kill()
+        child.join()
+
+
+def _child(send: Any, what: str, name: str) -> None:
+    try:
+        send.send((measure if what == "measure" else dynamo)(name))
+    except Exception as e:
+        text = f"{type(e).__name__}: {(str(e).splitlines() or ['no message'])[0]}"
+        send.send({"wrong" if what == "measure" else "torch_wrong": text[:200]})
 
 
 HEAD = (
@@ -176,38 +183,38 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
+    os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
     from zoo import ROWS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="name", help="rows; all where none is named")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one row and one compiler")
     parser.add_argument("--write", type=Path, help="also write the table to this file")
-    parser.add_argument("--one", choices=("measure", "dynamo"), help=argparse.SUPPRESS)
+    parser.add_argument("--counts", type=Path, help="file that keeps torch.compile's breaks and graphs")
     given = parser.parse_args()
     for n in given.names:
         if n not in ROWS:
             parser.error(f"no row named {n!r}; the rows are {', '.join(ROWS)}")
-    if given.one:
-        warnings.simplefilter("ignore")
-        print(json.dumps((measure if given.one == "measure" else dynamo)(given.names[0])))
-        return
+    import torch
+    import transformers
+
+    import pellucid  # noqa: F401  loaded before processes are forked
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    counts = json.loads(given.counts.read_text()) if given.counts and given.counts.exists() else {}
     rows = []
     print(HEAD)
     for n in given.names or ROWS:
-        rows.append(
-            {
-                "name": n,
-                "kind": ROWS[n].kind,
-                **in_process("measure", n, given.limit),
-                **in_process("dynamo", n, given.limit),
-            }
-        )
+        if n not in counts:
+            counts[n] = in_process("dynamo", n, given.limit)
+            if given.counts:
+                given.counts.write_text(json.dumps(counts))
+        rows.append({"name": n, "kind": ROWS[n].kind, **in_process("measure", n, given.limit), **counts[n]})
         print(line(rows[-1]), flush=True)
     print("\n" + summary(rows))
     if given.write:
-        import torch
-        import transformers
-
         given.write.write_text(
             "# Architectures\n\nMade by `python benchmarks/models.py --write docs/models.md` "
             f"(torch {torch.__version__}, transformers {transformers.__version__}, one thread); what is compared "
