@@ -72,7 +72,7 @@ def steps(model, ids, cache):
     """Greedy tokens, one forward a token, and the logits of each step."""
     tokens, logits = ids, []
     for i in range(NEW):
-        out = model(input_ids=tokens if i == 0 else tokens[:, -1:].contiguous(), cache=cache, use_cache=True)
+        out = model(input_ids=tokens if i == 0 else tokens[:, -1:], cache=cache, use_cache=True)
         logits.append(out.logits[:, -1])
         tokens = torch.cat([tokens, out.logits[:, -1:].argmax(-1)], 1)
     return tokens, torch.stack(logits)

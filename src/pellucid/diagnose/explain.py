@@ -84,7 +84,7 @@ def _entry(e: Entry) -> EntryReport:
     s, plan = e.segment, e.code.plan
     graph = s.graph
     symbols = tuple(f"{d.sym} = {source_name(graph.inputs[d.input].source)}"
-                    + (f".shape[{d.dim}]" if d.dim is not None else "") for d in graph.symbols)
+                    + d.access for d in graph.symbols)
     guards = tuple(GuardReport(condition(g, graph), g.cause.operation if g.cause else "",
                                str(g.cause.where) if g.cause and g.cause.where else "") for g in e.guards)
     note = "grad mode with inputs that require grad: the graph runs through torch's own operators" if s.grad else ""

@@ -13,7 +13,7 @@ from .report import FixedReport
 
 def fixed_sizes(graph: Graph) -> tuple[FixedReport, ...]:
     """Of each size guard of the graph, the sizes that it speaks of. `value` where only one is left."""
-    names = {d.sym: name(graph.inputs[d.input].source) + (f".shape[{d.dim}]" if d.dim is not None else "")
+    names = {d.sym: name(graph.inputs[d.input].source) + d.access
              for d in graph.symbols}
     out = []
     for g in graph.size_guards:

@@ -45,7 +45,8 @@ def _value(graph: Graph, v: ValueId) -> str:
 def to_text(graph: Graph) -> str:
     """The whole graph: inputs with their roles, nodes, mutations, outputs and the conditions on sizes."""
     lines = [f"input {i} {_value(graph, g.value)} {g.role}" for i, g in enumerate(graph.inputs)]
-    lines += [f"symbol {s.sym} = input {s.input}" + ("" if s.dim is None else f" size {s.dim}") for s in graph.symbols]
+    lines += [f"symbol {s.sym} = input {s.input}" + ("" if s.dim is None else f" size {s.dim}" if s.dim >= 0
+                                                           else f" stride {~s.dim}") for s in graph.symbols]
     for node in graph.nodes:
         stack = graph.calls[node.call].stack if node.call < len(graph.calls) else ()
         where = f"  # {stack[-1].file}:{stack[-1].line}" if stack else ""

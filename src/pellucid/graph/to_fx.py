@@ -116,7 +116,8 @@ class _Writer:
         else:
             d = next(d for d in self.graph.symbols if d.sym == a)
             source = self.env[self.graph.inputs[d.input].value]
-            made = source if d.dim is None else self.fx.call_method("size", (source, d.dim))
+            made = source if d.dim is None else self.fx.call_method("size", (source, d.dim)) if d.dim >= 0 \
+                else self.fx.call_method("stride", (source, ~d.dim))
         self.sizes[a] = made
         return made
 

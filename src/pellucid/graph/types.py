@@ -99,11 +99,21 @@ class GraphInput:
 
 @dataclass(frozen=True, slots=True)
 class SymbolDef:
-    """Where a symbol's value is read at run time: size `dim` of graph input `input`; dim None: the input itself."""
+    """Where a symbol's value is read at run time: size `dim` of graph input `input`; dim None: the input itself; a
+    negative dim ~k: stride k."""
 
     sym: Sym
     input: int
     dim: int | None
+
+    def read(self, value: Any) -> int:
+        """The symbol's value, of the input's."""
+        return int(value if self.dim is None else value.shape[self.dim] if self.dim >= 0 else value.stride(~self.dim))
+
+    @property
+    def access(self) -> str:
+        """The Python text that follows the input's to read the symbol: `.shape[1]`, `.stride(0)` or nothing."""
+        return "" if self.dim is None else f".shape[{self.dim}]" if self.dim >= 0 else f".stride({~self.dim})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,18 +42,22 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class OfSizes:
-    """A size expression; `where` says of each symbol which source it is read from (dim None: the integer itself)."""
+    """A size expression; `where` says of each symbol which source it is read from, and there which size (~k: stride k;
+    None: the integer itself)."""
 
     size: Dim
     where: tuple[tuple[Sym, Any, int | None], ...]
+
+
+def _read(value: Any, dim: int | None) -> int:
+    return int(value if dim is None else value.shape[dim] if dim >= 0 else value.stride(~dim))
 
 
 def value_of(operand: Any, load: Callable[[Any], Any]) -> Any:
     if type(operand) is Number:
         return operand.value
     if type(operand) is OfSizes:
-        values: Mapping[Sym, int] = {s: load(src) if dim is None else load(src).shape[dim]
-                                     for s, src, dim in operand.where}
+        values: Mapping[Sym, int] = {s: _read(load(src), dim) for s, src, dim in operand.where}
         return evaluate(operand.size, values)
     return load(operand)
 
@@ -72,7 +76,8 @@ def _operand_text(operand: Any, text: Callable[[Any], str], hold: Callable[[Any]
     if type(operand) is Number:
         return hold(operand.value)
     if type(operand) is OfSizes:
-        names = {s.name: text(src) if dim is None else f"{text(src)}.shape[{dim}]" for s, src, dim in operand.where}
+        names = {s.name: text(src) + ("" if dim is None else f".shape[{dim}]" if dim >= 0 else f".stride({~dim})")
+                 for s, src, dim in operand.where}
         return "(" + re.sub(r"\bs\d+\b", lambda m: f"({names[m.group()]})", str(operand.size)) + ")"
     return text(operand)
 

@@ -26,7 +26,8 @@ def conditions(guards: tuple[Guard, ...], graph: Graph) -> tuple[Guard, ...]:
     for d in graph.symbols:
         symbol = Dim.of(d.sym)
         source = graph.inputs[d.input].source
-        why = Cause(f"size {d.dim} of an input is symbolic" if d.dim is not None else "an integer is symbolic")
+        why = Cause("an integer is symbolic" if d.dim is None else f"size {d.dim} of an input is symbolic" if d.dim >= 0
+                    else f"stride {~d.dim} of an input is symbolic")
         if d.dim is None:
             add(Guard("int", source, (d.sym.name, (d.sym.lo, d.sym.hi)), why))
             continue

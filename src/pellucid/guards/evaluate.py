@@ -147,7 +147,7 @@ def symbol_values(graph: Graph, scope: Scope) -> dict[Sym, int]:
     for d in graph.symbols:
         try:
             v = load(graph.inputs[d.input].source, scope)
-            values[d.sym] = int(v if d.dim is None else v.shape[d.dim])
+            values[d.sym] = d.read(v)
         except LOAD_ERRORS:
             continue
     return values

@@ -78,7 +78,7 @@ def symbols(g: Guard, graph: Graph | None) -> str:
     from ..shapes.dim import symbols as symbols_of
 
     used: set[Sym] = set(symbols_of(g.expected.lhs) | symbols_of(g.expected.rhs))
-    where = [f"{d.sym} = {name(graph.inputs[d.input].source)}" + (f".shape[{d.dim}]" if d.dim is not None else "")
+    where = [f"{d.sym} = {name(graph.inputs[d.input].source)}" + d.access
              for d in graph.symbols if d.sym in used]
     return f" where {', '.join(where)}" if where else ""
 

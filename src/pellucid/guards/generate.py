@@ -63,7 +63,7 @@ class CheckText:
             if d.sym.name not in self.bound:
                 self.bound.add(d.sym.name)
                 value = self.local(self.graph.inputs[d.input].source)
-                self.lines.append(f"{d.sym.name} = {value}" + ("" if d.dim is None else f".shape[{d.dim}]"))
+                self.lines.append(f"{d.sym.name} = {value}" + d.access)
 
     def require(self, *conditions: str) -> None:
         self.lines.append(f"if not ({' and '.join(conditions)}): return False")

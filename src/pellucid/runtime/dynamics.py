@@ -98,12 +98,16 @@ class Dynamics:
             for dim, (was, now) in enumerate(zip(g.expected.shape, v.shape)):
                 if was is not None and was != now:
                     self._note(g.source, dim, was, int(now), callable_id)
+            for dim, (was, now, usual) in enumerate(zip(g.expected.strides or (), v.stride(), usual_strides(v.shape))):
+                if was is not None and was != now != usual:
+                    self._note(g.source, ~dim, was, now, callable_id)
 
     def _note(self, source: Source, dim: int | None, was: float, now: float, callable_id: int | None) -> None:
         if (source, dim) in self.seen:
             return
         self.seen.add((source, dim))
-        what = name(source) if dim is None else f"size {dim} of {name(source)}"
+        what = (name(source) if dim is None else f"size {dim} of {name(source)}" if dim >= 0
+                else f"stride {~dim} of {name(source)}")
         record.emit("promote_dynamic", callable_id=callable_id,
                     message=f"{what} was {was}, is {now}: symbolic from now on",
                     source=name(source), dim=dim, was=was, now=now)
@@ -127,6 +131,8 @@ class Dynamics:
         def wants(source: Source, dim: int | None) -> bool | Range:
             if self.fixed or (without and (source, dim) in without):
                 return False
+            if dim is not None and dim < 0:
+                return self.mode is not False and (source, dim) in self.seen
             if dim is None and quiet:
                 return (source, None) in self.seen
             try:
@@ -150,6 +156,8 @@ class Dynamics:
         """The symbols of a graph that the user promised to vary, so that fixing one is an error."""
         out = {}
         for d in graph.symbols:
+            if d.dim is not None and d.dim < 0:
+                continue
             source = graph.inputs[d.input].source
             wish = self.asked(source, d.dim, load(source, scope))
             if wish is not None and wish.kind == "dynamic":
@@ -200,6 +208,15 @@ def fixed_symbols(graph: Graph) -> dict[tuple[Source, int | None], tuple[int, Si
             if sym in where:
                 out[where[sym]] = (sym.hint, g)
     return out
+
+
+def usual_strides(shape: Sequence[int]) -> list[int]:
+    """A contiguous tensor's strides."""
+    out, step = [], 1
+    for s in reversed(shape):
+        out.append(step)
+        step *= max(s, 1)
+    return out[::-1]
 
 
 def _argument(source: Source) -> bool:

@@ -25,7 +25,7 @@ from .reference_externs import run_extern
 
 def read_symbols(defs: Sequence[SymbolDef], inputs: Sequence[Any]) -> dict[Sym, int]:
     """The values of a plan's symbols in this call."""
-    return {d.sym: int(inputs[d.input]) if d.dim is None else int(inputs[d.input].shape[d.dim]) for d in defs}
+    return {d.sym: d.read(inputs[d.input]) for d in defs}
 
 
 def _input_flats(buffers: Sequence[Buffer], inputs: Sequence[Any]) -> dict[BufferId, torch.Tensor]:

@@ -64,7 +64,7 @@ class _Text:
                 v = locals_[d.input] = f"i{d.input}"
                 self.add(f"{v} = {source_text(g.inputs[d.input].source, self.scope)}")
                 self.scope.memo[g.inputs[d.input].source] = v
-            self.add(f"{d.sym.name} = {v}" + ("" if d.dim is None else f".shape[{d.dim}]"))
+            self.add(f"{d.sym.name} = {v}" + d.access)
         if self.runner is None:
             return
         self.bind("graph", self.runner)

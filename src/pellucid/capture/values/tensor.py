@@ -165,12 +165,16 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     dynamic = cx.options.dynamic
     asked = {i: dynamic(source, i) for i, s in enumerate(shape) if s not in (0, 1)} if role == "input" else {}
     wanted = {i: r for i, r in asked.items() if r}
-    if wanted and x.is_contiguous():
+    steps = _wanted_strides(cx, x, source) if role == "input" else {}
+    if steps:
+        shape = tuple([_symbol(cx, index, i, s, wanted[i]) if i in wanted else s for i, s in enumerate(x.shape)])
+        strides = tuple([_symbol(cx, index, ~i, s, Range(1)) if i in steps else s for i, s in enumerate(x.stride())])
+        gshape = tuple([None if type(s) is Dim else s for s in shape])
+        gstrides = tuple([None if type(s) is Dim else s for s in strides])
+    elif wanted and x.is_contiguous():
         new: list[Size] = list(shape)
         for i, within in wanted.items():
-            made = cx.env.symbol(int(x.shape[i]), *((within.lo, within.hi) if type(within) is Range else ()))
-            (sym,) = symbols(made)
-            cx.builder.symbols.append(SymbolDef(sym, index, i))
+            made = _symbol(cx, index, i, x.shape[i], within)
             # Inputs that agree in a dimension here (all have the batch's size) are taken to agree: one symbol for both.
             first = cx.alike.setdefault((i, int(x.shape[i])), made)
             if first is not made:
@@ -190,6 +194,21 @@ def make_input(cx: Capture, t: TensorVal) -> Val:
     cx.guard("tensor", source, TensorGuard(type(x), x.dtype, x.device, gshape, gstrides, x.requires_grad,
                                            dispatch_keys(x), contiguous), "tensor")
     return v
+
+
+def _symbol(cx: Capture, index: int, dim: int, example: int, within: bool | Range) -> Dim:
+    """A symbol for size `dim` (~dim: a stride) of graph input `index`."""
+    made = cx.env.symbol(int(example), *((within.lo, within.hi) if type(within) is Range else ()))
+    (sym,) = symbols(made)
+    cx.builder.symbols.append(SymbolDef(sym, index, dim))
+    return made
+
+
+def _wanted_strides(cx: Capture, x: torch.Tensor, source: Source) -> dict[int, bool]:
+    """The dimensions whose strides are to be symbolic: of a slice of a tensor that grows from call to call."""
+    usual = contiguous_strides(tuple(x.shape))
+    return {i: True for i, (have, want) in enumerate(zip(x.stride(), usual))
+            if have != want and have > 0 and cx.options.dynamic(source, ~i)}
 
 
 # ------------------------------------------------------------------ attributes known from the meta

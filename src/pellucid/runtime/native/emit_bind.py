@@ -124,8 +124,12 @@ def _emit_sizes(b: Base) -> None:
         with f.for_(f.load(I64, plan, PLAN.symbols)) as i:
             r = records + i * SYMBOL.size
             obj = f.element(PTR, args, f.load(I64, r, SYMBOL.input))
-            _, sizes, _ = b.sizes_strides(f, b.impl(f, obj))
-            f.store(f.element(I64, sizes, f.load(I64, r, SYMBOL.dim)), f.index(values, f.load(I64, r, SYMBOL.value)))
+            _, sizes, strides = b.sizes_strides(f, b.impl(f, obj))
+            dim, to = f.load(I64, r, SYMBOL.dim), f.index(values, f.load(I64, r, SYMBOL.value))
+            with f.if_(dim >= 0):
+                f.store(f.element(I64, sizes, dim), to)
+            with f.if_(dim < 0):
+                f.store(f.element(I64, strides, dim ^ -1), to)
         records = f.load(PTR, plan, PLAN.program_records)
         with f.for_(f.load(I64, plan, PLAN.program)) as i:
             r = records + i * SIZE_OP.size
