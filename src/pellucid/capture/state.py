@@ -36,7 +36,8 @@ def never(source: Source, dim: int | None) -> bool | Range:
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
     """dynamic(source, dim) says whether size `dim` of the tensor at `source` (dim ~k, negative: its stride k; dim
-    None: the number there) is to be symbolic: a bool, or the Range of a symbol. budget bounds the instructions executed."""
+    None: the number there) is to be symbolic: a bool, or the Range of a symbol.
+    budget bounds the instructions executed."""
 
     dynamic: Callable[[Source, int | None], bool | Range] = never
     budget: int = 2_000_000
