@@ -239,3 +239,37 @@ def test_explain_with_dynamic_leaves_the_compiled_one_as_it_is():
     (fixed,) = found.entries[0].fixed
     assert (fixed.name, fixed.value, fixed.equation) == ("x.shape[0]", 4, "s0 == 4 where s0 = x.shape[0]")
     assert len(pellucid.explain(c).entries) == 1 and not pellucid.explain(c).entries[0].fixed
+
+
+# ------------------------------------------------------------------ inputs that are dense in another order
+LAYOUTS = {
+    "transposed": lambda n: torch.randn(4, n).t(),
+    "both sizes": lambda n: torch.randn(n + 1, n).t(),
+    "permuted": lambda n: torch.randn(2, n, 5).permute(2, 0, 1),
+    "size 1 inside": lambda n: torch.randn(4, 1, n).permute(2, 1, 0),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_sizes_of_permuted_inputs_become_symbolic_too(name, backend):
+    def f(x):
+        y = x * 2 + 1
+        return y, y.sum(-1), x.reshape(-1) + 0, y.stride()
+    c = compiled(f, backend=backend)
+    for n in (5, 6, 7, 11):
+        x = LAYOUTS[name](n)
+        got, want = c(x), f(x)
+        for a, b in zip(got[:3], want[:3]):
+            torch.testing.assert_close(a, b)
+            assert a.stride() == b.stride()
+        assert got[3] == want[3]
+    assert entries(c) == 2
+    plain = torch.randn(*LAYOUTS[name](6).shape)
+    for a, b in zip(c(plain)[:3], f(plain)[:3]):
+        torch.testing.assert_close(a, b)
+        assert a.stride() == b.stride()
+    sliced = torch.randn(*[2 * s for s in plain.shape])[tuple(slice(None, None, 2) for _ in plain.shape)]
+    for a, b in zip(c(sliced)[:2], f(sliced)[:2]):
+        torch.testing.assert_close(a, b)
+        assert a.stride() == b.stride()
