@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -58,26 +59,30 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("names", nargs="*", help="operators; all by default")
     p.add_argument("--samples", type=int, default=8, help="samples of an operator and dtype")
+    p.add_argument("--dtypes", nargs="*", default=[str(d)[6:] for d in DTYPES])
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--seconds", type=int, default=240, help="limit for one operator")
     p.add_argument("--out", type=Path, default=Path("build/opinfo"), help="folder of results; finished ones are kept")
     p.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
+    p.add_argument("--matching", help="only operators whose names match this regular expression")
     p.add_argument("--docs", type=Path, help="write the table to this file")
     a = p.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
-    names = [n for n in OPERATORS if not a.names or n in a.names]
+    names = [n for n in OPERATORS if (not a.names or n in a.names) and (not a.matching or re.search(a.matching, n))]
     paths = {n: a.out / (n.replace("/", "_") + ".json") for n in names}
     if a.fresh:
         for path in paths.values():
             path.unlink(missing_ok=True)
     torch.set_num_threads(1)
+    check("add", next(programs("add", torch.float32, 1)))  # children find the compiler loaded
+    dtypes = tuple(getattr(torch, d) for d in a.dtypes)
     waiting = [n for n in names if not done(paths[n], a.samples)]
     running: dict[int, str] = {}
     began = time.time()
     while waiting or running:
         while waiting and len(running) < a.jobs:
             name = waiting.pop(0)
-            running[start(name, paths[name], a.samples, DTYPES, a.seconds)] = name
+            running[start(name, paths[name], a.samples, dtypes, a.seconds)] = name
         pid, status = os.wait()
         name = running.pop(pid)
         if status:

@@ -179,29 +179,51 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
     cx.env.cause = cx.cause(name)
     mark = len(b.nodes)
     writes = b.writes
+    grad = cx.grad and any(t.grad for t in tensors) and name not in ("detach", "data")
+    out = kwargs["out"] if ks and ks.get("out") is not None else None
     try:
-        r = fn(b, *xs, **ks)
+        try:
+            if out is None:
+                r = fn(b, *xs, **ks)
+            elif grad:
+                raise WouldRaise("functions with out= arguments don't support automatic differentiation")
+            else:
+                r = with_out(b, fn, xs, ks)
+        except Unsupported as e:
+            del b.nodes[mark:]
+            if out is not None or b.writes != writes:
+                raise
+            r = instead(b, target, xs, ks, e)
     except Unsupported as e:
         del b.nodes[mark:]
         raise Broken("PB106", f"{name}: {e.reason}", callee, own, kwargs, e.remedy) from None
     except WouldRaise as e:
         del b.nodes[mark:]
         raise Broken("PB115", f"{name}: {e.reason}", callee, own, kwargs) from None
-    grad = cx.grad and any(t.grad for t in tensors) and name not in ("detach", "data")
     if grad:
         cx.uses_grad = True
     mutates: tuple[int, ...] = ()
-    if b.writes != writes:
+    if out is not None:
+        mutates = _written_outs(_tensors([out], []), r)
+    elif b.writes != writes:
         mutates = _written(cx, target, tensors, r, grad)
     known = {t.val.id: t for t in tensors if t.val is not None}
     b.record(kind, target, tuple(xs), ks, r, stack, mutates, (cx.grad,))
     return result(cx, r, name, grad, known)
 
 
+def _written_outs(outs: list[TensorVal], r: Any) -> tuple[int, ...]:
+    """After a call with out=: its tensors go on with what was written into them."""
+    before = tuple([t.val.id for t in outs if t.val is not None])
+    for t, new in zip(outs, r if type(r) is tuple else (r,)):
+        t.val = new
+    return before
+
+
 def _written(cx: Capture, target: Any, tensors: list[TensorVal], r: Any, grad: bool) -> tuple[int, ...]:
     """After an in-place call: the tensor values that stand for the written argument go on with its new contents."""
     position = _declare.MUTATES.get(target)
-    if position is None and tensors:
+    if position is None and tensors and cx.builder.storage(tensors[0].val) == cx.builder.written:
         position = 0
     if position is None or position >= len(tensors):
         return ()
@@ -268,6 +290,8 @@ __all__ = [
 
 # Modules that need this one: bound when all are loaded.
 from ..ops import torch_level as _torch_level  # noqa: E402
+from ..ops.torch_level.opaque import instead  # noqa: E402
+from ..ops.torch_level.out import with_out  # noqa: E402
 from ..ops.torch_level import declare as _declare  # noqa: E402
 from ..ops.torch_level import lookup as _lookup  # noqa: E402
 from .values import builtin as _builtin  # noqa: E402

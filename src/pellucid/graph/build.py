@@ -11,6 +11,10 @@ from ..shapes.env import ShapeEnv
 from .types import Graph, GraphInput, Meta, Mutation, Node, Ref, ScalarMeta, SymbolDef, TensorMeta, TorchCall, ValueId
 
 
+_COMPLEX = frozenset(("opaque", "opaque_python", "clone", "to_dtype"))
+"""Core operations that take complex tensors; views do too."""
+
+
 class Val:
     """A handle to a graph value while the graph is being built. `root` is the value that owns the storage.
 
@@ -70,6 +74,10 @@ class GraphBuilder:
         self._views: dict[tuple[ValueId, ValueId], Val] = {}
         """(current root, object) -> the object as a view of that root."""
         self.writes = 0
+        self.written: ValueId = -1
+        """The storage that was written last."""
+        self.complex = False
+        """Whether a value is complex: loops have no complex numbers, so only views and opaque calls take these."""
 
     # ---------------------------------------------------------------- values
     def _val(self, meta: TensorMeta, root: Val | None = None, object: ValueId | None = None) -> Val:
@@ -84,6 +92,7 @@ class GraphBuilder:
     def input(self, meta: TensorMeta, source: Any, role: str = "input") -> Val:
         """A tensor from outside. Its meta's offset is 0: data pointers of inputs include the storage offset."""
         v = self._val(meta)
+        self.complex = self.complex or meta.dtype.is_complex
         self.inputs.append(GraphInput(v.id, meta, source, role))
         return v
 
@@ -98,10 +107,17 @@ class GraphBuilder:
     # ---------------------------------------------------------------- nodes
     def emit(self, op: str, *args: Any, **kwargs: Any) -> Any:
         """Append the core operation `op`; returns its Val, or a tuple of Vals for several outputs."""
+        from ..ops.narrow import TAKES
         from ..ops.registry import OPS
 
         entry = OPS[op]
         bound = entry.bind(args, kwargs)
+        takes = TAKES.get(op)
+        if takes is not None and not takes(bound):
+            from ..ops.errors import Unsupported
+
+            raise Unsupported(f"{op} of {', '.join(str(a.meta.dtype) for a in bound if type(a) is Val)}",
+                              "convert the operands to a floating dtype")
         bound = tuple([self.fresh(a) if type(a) is Val else self._fresh_in(a) for a in bound])
         result = entry.rule(self, *bound)
         if entry.view:
@@ -109,8 +125,19 @@ class GraphBuilder:
             vals = tuple(self._val(m, base.root) for m in (result if isinstance(result, tuple) else (result,)))
         else:
             vals = tuple(self._val(m) for m in (result if isinstance(result, tuple) else (result,)))
+        if self.complex and not entry.view and op not in _COMPLEX:
+            self._no_complex(op, bound, vals)
         self._append(op, bound, vals)
         return vals if isinstance(result, tuple) else vals[0]
+
+    def _no_complex(self, op: str, args: Any, vals: tuple[Val, ...]) -> None:
+        from ..ops.errors import Unsupported
+
+        for a in (*args, *vals):
+            if type(a) is tuple:
+                self._no_complex(op, a, ())
+            elif type(a) is Val and a.meta.dtype.is_complex:
+                raise Unsupported(f"{op} of complex tensors", "keep real and imaginary parts apart")
 
     def _append(self, op: str, args: tuple[Any, ...], vals: tuple[Val, ...]) -> None:
         self.nodes.append(Node(op, tuple([_ref(a) for a in args]), tuple([v.id for v in vals]),
@@ -159,6 +186,8 @@ class GraphBuilder:
         that stands for `target` from now on.
         """
         target = self.fresh(target)
+        if self.complex and target.meta != target.root.meta:
+            self._no_complex("an in-place write to a view", (target,), ())
         original = self._original(target.root.id)
         root = target.root
         m = target.meta
@@ -167,6 +196,7 @@ class GraphBuilder:
         self._current[original] = new_root
         self._storage[new_root.id] = original
         self.writes += 1
+        self.written = original
         return self.fresh(target)
 
     # ---------------------------------------------------------------- the end

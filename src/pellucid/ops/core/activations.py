@@ -21,7 +21,8 @@ def activation(name: str, body: Any, *params: Any, integers: bool = False, autoc
 
 
 def _relu(d: torch.dtype, x: Expr) -> Expr:
-    return call("max", x, literal(0, d))
+    """x, and 0 below it: NaN and -0.0 stay what they are."""
+    return where(compare("lt", x, literal(0, d)), literal(0, d), x)
 
 
 def _gelu(d: torch.dtype, x: Expr, approximate: str) -> Expr:

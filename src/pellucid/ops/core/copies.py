@@ -9,6 +9,7 @@ import torch
 from ...graph.build import GraphBuilder, Val
 from ...graph.types import Node, TensorMeta
 from ...ir.build import Lowering, cast
+from ...ir.opaque import Slot
 from ...ir.types import View
 from ...shapes.dim import Size
 from ..errors import Unsupported, WouldRaise
@@ -20,8 +21,9 @@ from .exprs import at, element
 @op("to_dtype", "self", "dtype")
 def to_dtype(builder: GraphBuilder, self: Val, dtype: torch.dtype) -> TensorMeta:
     m = self.meta
-    if dtype.is_complex or m.dtype.is_complex:
-        raise Unsupported(f"conversion of {m.dtype} to {dtype}", "keep real and imaginary parts apart")
+    if m.dtype.is_complex and not dtype.is_complex:
+        raise Unsupported(f"conversion of {m.dtype} to {dtype}", "take x.real")
+    builder.complex = builder.complex or dtype.is_complex
     return TensorMeta(dtype, m.shape, preserved(builder.env, m.shape, m.strides), 0, m.device)
 
 
@@ -43,12 +45,18 @@ def clone(builder: GraphBuilder, self: Val, memory_format: torch.memory_format) 
 @lowering("clone")
 def copy_lower(lx: Lowering, node: Node) -> None:
     out = lx.out(node)
+    if out.dtype.is_complex:
+        copy(lx, out, lx.view(node.args[0]))
+        return
     x = element(lx, node.args[0], out.dtype, out.shape)
     lx.map(out, lambda *i: x(i))
 
 
 def copy(lx: Lowering, out: View, source: View) -> None:
-    """out[...] = source[...], of one shape."""
+    """out[...] = source[...], of one shape. Loops have no complex numbers: torch copies these."""
+    if out.dtype.is_complex:
+        lx.extern("opaque", [source], [out], target="method:to", args=(Slot(0), out.dtype), kwargs=())
+        return
     lx.map(out, lambda *i: cast(at(source, i, out.shape), out.dtype))
 
 

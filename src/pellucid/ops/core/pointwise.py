@@ -157,6 +157,12 @@ def _log_of_twice(d: torch.dtype, m: Expr) -> Expr:
     return call("add", call("log", m), literal(math.log(2), d))
 
 
+def _odd(d: torch.dtype, a: Expr, value: Expr) -> Expr:
+    """An odd function's value at a from that at |a|; a zero keeps its sign."""
+    signed = where(compare("lt", a, literal(0, d)), call("neg", value), value)
+    return where(compare("eq", a, literal(0, d)), a, signed)
+
+
 def _asinh(d: torch.dtype, a: Expr) -> Expr:
     """sign(a) * log(|a| + sqrt(a^2 + 1)), written with log1p so that small a keep their digits."""
     m = call("abs", a)
@@ -164,20 +170,22 @@ def _asinh(d: torch.dtype, a: Expr) -> Expr:
     root = call("sqrt", call("add", square, literal(1, d)))
     small = call("log1p", call("add", m, call("div", square, call("add", literal(1, d), root))))
     value = where(compare("gt", m, literal(2.0**28, d)), _log_of_twice(d, m), small)
-    return where(compare("lt", a, literal(0, d)), call("neg", value), value)
+    return _odd(d, a, value)
 
 
 def _acosh(d: torch.dtype, a: Expr) -> Expr:
     """log(a + sqrt(a^2 - 1)) with t = a - 1: log1p(t + sqrt(2t + t^2))."""
     t = call("sub", a, literal(1, d))
     small = call("log1p", call("add", t, call("sqrt", call("add", call("mul", literal(2, d), t), call("mul", t, t)))))
-    return where(compare("gt", a, literal(2.0**28, d)), _log_of_twice(d, a), small)
+    value = where(compare("gt", a, literal(2.0**28, d)), _log_of_twice(d, a), small)
+    return where(compare("lt", a, literal(1, d)), literal(math.nan, d), value)
 
 
 def _atanh(d: torch.dtype, a: Expr) -> Expr:
-    """log1p(2a / (1 - a)) / 2"""
-    ratio = call("div", call("mul", literal(2, d), a), call("sub", literal(1, d), a))
-    return call("mul", literal(0.5, d), call("log1p", ratio))
+    """log1p(2m / (1 - m)) / 2 with m = |a|, which loses no digits near -1"""
+    m = call("abs", a)
+    ratio = call("div", call("mul", literal(2, d), m), call("sub", literal(1, d), m))
+    return _odd(d, a, call("mul", literal(0.5, d), call("log1p", ratio)))
 
 
 pointwise("asinh", 1, "float", _asinh)

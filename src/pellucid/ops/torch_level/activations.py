@@ -127,6 +127,8 @@ def prelu(b: GraphBuilder, input: Val, weight: Val) -> Val:
 @expansion("F.glu")
 def glu(b: GraphBuilder, input: Val, dim: int = -1) -> Val:
     x = need_tensor(input)
+    if not x.meta.dtype.is_floating_point:
+        raise Unsupported(f"glu of {x.meta.dtype}", "pass a floating tensor")
     d = wrap_dim(dim, x.ndim)
     n = x.meta.shape[d]
     if not x.ndim or not b.env.same(n % 2, 0):

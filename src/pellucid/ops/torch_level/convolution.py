@@ -219,6 +219,8 @@ def _scaled(b: GraphBuilder, size: Size, factor: float) -> Size:
 def im2col(b: GraphBuilder, input: Val, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Val:
     """(N, C, H, W) -> (N, C * kh * kw, L): one column a position of the window."""
     x = need_tensor(input)
+    if not x.meta.dtype.is_floating_point:
+        raise Unsupported(f"unfold of {x.meta.dtype}", "pass a floating tensor")
     if x.ndim not in (3, 4):
         raise WouldRaise("unfold: expected a 3D or 4D input")
     if x.ndim == 3:

@@ -138,6 +138,8 @@ def arange(b: GraphBuilder, *args: Any, dtype: Any = None, **kwargs: Any) -> Val
     integral = all(isinstance(x, (int, Dim)) for x in (start, end, step))
     if dtype is None:
         dtype = torch.int64 if integral else torch.get_default_dtype()
+    if dtype is torch.bool:
+        raise WouldRaise("arange is not implemented for bool")
     if integral:
         if b.env.same(step, 0):
             raise WouldRaise("arange: step must be nonzero")

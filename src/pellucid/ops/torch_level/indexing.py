@@ -74,7 +74,9 @@ def _views(b: GraphBuilder, x: Val, key: Any) -> tuple[Val, list[Val | None]]:
             if k.meta.dtype in (torch.bool, torch.uint8):
                 raise Unsupported("indexing with a boolean mask has a data-dependent shape",
                                   "use torch.where, masked_fill or multiplication by the mask")
-            if k.meta.dtype not in _INTS:
+            if k.meta.dtype not in (torch.int64, torch.int32):
+                if k.meta.dtype in _INTS and not k.ndim:
+                    raise Unsupported(f"a 0-d index of {k.meta.dtype}", "index with an int64 tensor")
                 raise WouldRaise("tensors used as indices must be long, int, byte or bool tensors")
             indices += [None] * (dim - len(indices)) + [k]
         else:

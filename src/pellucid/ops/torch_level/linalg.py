@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import Size, product
 from ..errors import Unsupported, WouldRaise
@@ -184,7 +186,9 @@ def addmv(b: GraphBuilder, input: Val, mat: Val, vec: Val, *, beta: Any = 1, alp
 @expansion("addr", inplace="Tensor.addr_")
 def addr(b: GraphBuilder, input: Val, vec1: Val, vec2: Val, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Val:
     reject_out(out)
-    return _accumulated(b, need_tensor(input), outer(b, vec1, vec2), beta, alpha)
+    if torch.bool in (need_tensor(input).meta.dtype, need_tensor(vec1).meta.dtype, need_tensor(vec2).meta.dtype):
+        raise Unsupported("addr of bool tensors", "convert the operands to an integer dtype")
+    return _accumulated(b, input, outer(b, vec1, vec2), beta, alpha)
 
 
 @expansion("addbmm", inplace="Tensor.addbmm_")

@@ -32,14 +32,18 @@ def reduced(b: GraphBuilder, loss: Val, reduction: str) -> Val:
     return loss if reduction == "none" else b.emit(reduction, loss, dims, False, None)
 
 
-def _elementwise(*names: str) -> Callable[..., Any]:
-    """Register loss(b, input, target, **options) -> elementwise loss under F.name with torch's reduction arguments."""
+def _elementwise(*names: str, floats: bool = False) -> Callable[..., Any]:
+    """Register loss(b, input, target, **options) -> elementwise loss under F.name with torch's reduction arguments.
+
+    floats: eager's kernel takes floating tensors alone."""
     def register(loss: Callable[..., Val]) -> Callable[..., Val]:
         def fn(builder: GraphBuilder, input: Val, target: Val, *args: Any, reduction: str = "mean",
                size_average: Any = None, reduce: Any = None, **options: Any) -> Val:
             if args:
                 raise Unsupported("old positional loss arguments", "pass reduction= by keyword")
             x, t = need_tensor(input), need_tensor(target, "target")
+            if floats and not (x.meta.dtype.is_floating_point and t.meta.dtype.is_floating_point):
+                raise Unsupported(f"{loss.__name__} of {x.meta.dtype} and {t.meta.dtype}", "pass floating tensors")
             return reduced(builder, loss(builder, x, t, **options), _reduction(reduction, size_average, reduce))
         fn.__name__ = loss.__name__
         expansion(*names)(fn)
@@ -81,7 +85,7 @@ def huber_loss(b: GraphBuilder, x: Val, t: Val, delta: float = 1.0, weight: Val 
     return loss if weight is None else b.emit("mul", loss, weight)
 
 
-@_elementwise("F.binary_cross_entropy")
+@_elementwise("F.binary_cross_entropy", floats=True)
 def binary_cross_entropy(b: GraphBuilder, x: Val, t: Val, weight: Val | None = None) -> Val:
     """-(t log x + (1 - t) log(1 - x)), logs bounded below by -100."""
     if not same_shape(b, x.meta.shape, t.meta.shape):
@@ -104,7 +108,7 @@ def bce_with_logits(b: GraphBuilder, x: Val, t: Val, weight: Val | None = None, 
     return loss if weight is None else b.emit("mul", loss, weight)
 
 
-@_elementwise("F.soft_margin_loss")
+@_elementwise("F.soft_margin_loss", floats=True)
 def soft_margin_loss(b: GraphBuilder, x: Val, t: Val) -> Val:
     return b.emit("log1p", b.emit("exp", b.emit("neg", b.emit("mul", t, x))))
 

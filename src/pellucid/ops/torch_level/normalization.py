@@ -11,7 +11,7 @@ from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import product
 from ..errors import Unsupported, WouldRaise
 from ..promote import HALVES
-from .args import cast, int_arg, need_tensor, sizes_arg
+from .args import cast, int_arg, need_tensor, numel, sizes_arg
 from .declare import MUTATES, expansion
 from .views import to_shape
 
@@ -140,6 +140,8 @@ def local_response_norm(b: GraphBuilder, input: Val, size: int, alpha: float = 1
     x = need_tensor(input)
     if x.ndim < 3:
         raise WouldRaise("local_response_norm: expected a tensor of at least 3 dimensions")
+    if b.env.decide("==", numel(x), 0):
+        return x
     square = b.emit("mul", x, x)
     room = (0, 0) * (x.ndim - 2) + (size // 2, (size - 1) // 2)
     padded = b.emit("pad", square, room, "constant", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -13,9 +14,12 @@ from ...torchdoor.meta import is_alias_of, run_on_meta, stand_in
 from ...torchdoor.operators import effects, operator_by_name, operator_name
 from ..core import extra_opaque  # noqa: F401  registers the core operators
 from ..errors import Unsupported, WouldRaise
+from ..registry import METHODS
 
 _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout)
-_EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError)
+UNTRUE = frozenset(("as_strided_scatter", "linear_cross_entropy"))
+"""Operators whose results on the CPU have other strides or offsets than torch's meta functions say."""
+_EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError)
 
 
 def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, draws: bool = True) -> Any:
@@ -30,7 +34,8 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
     known = effects(target)
     if name is None or known is None:
         raise Unsupported(f"{getattr(target, '__name__', target)} is not an operator that torch describes by a schema")
-    for flag, why in ((known.writes, "it writes its arguments"), (known.aliases, "it returns a view of an argument"),
+    for flag, why in ((name.rpartition(":")[2] in UNTRUE, "torch's meta function differs from its kernel"),
+                      (known.writes, "it writes its arguments"), (known.aliases, "it returns a view of an argument"),
                       (known.rng and draws, "rng: it draws random numbers"),
                       (known.data_shape, "its result's shape depends on data")):
         if flag:
@@ -46,12 +51,37 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
     parts = list(results) if several else [results]
     if not all(isinstance(r, torch.Tensor) for r in parts):
         raise Unsupported(f"operator {name} returns something else than tensors")
-    if any(x.dtype.is_complex for x in (*parts, *operands)):
-        raise Unsupported(f"operator {name} on complex tensors", "keep real and imaginary parts apart")
+    b.complex = b.complex or any(r.dtype.is_complex for r in parts)
     metas = tuple(TensorMeta(r.dtype, tuple(r.shape), tuple(r.stride())) for r in parts)
     core = "opaque_python" if known.custom else "opaque"
     vals = b.emit(core, name, _frozen(args), tuple((k, _frozen(v)) for k, v in kwargs.items()), metas)
     return (list(vals) if isinstance(results, list) else vals) if several else vals[0]
+
+
+def instead(b: GraphBuilder, target: Any, args: list[Any], kwargs: dict[str, Any], refusal: Unsupported) -> Any:
+    """The call as an opaque one where its own entry refuses it (complex operands, rare arguments); where that cannot be
+    either, the entry's own refusal."""
+    name = _OPERATORS.get(target) if callable(target) else None
+    if name is not None:
+        if not args or type(args[0]) is not Val:
+            raise refusal
+        target = getattr(torch, name)
+    mark = len(b.nodes)
+    try:
+        if type(target) is str and target[-1] == "_" and target[:-1] in METHODS:
+            from .inplace import store
+
+            return store(b, args[0], opaque(b, target[:-1], tuple(args), kwargs), *args[1:])
+        return opaque(b, target, tuple(args), kwargs)
+    except Unsupported:
+        del b.nodes[mark:]
+        raise refusal from None
+
+
+_OPERATORS: dict[Any, str] = {
+    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "true_divide",
+    operator.neg: "neg", operator.matmul: "matmul", operator.pow: "pow", operator.eq: "eq", operator.ne: "ne"}
+"""Python's operators -> the torch function that they call for a tensor on the left."""
 
 
 def _static(b: GraphBuilder, x: Any) -> Any:

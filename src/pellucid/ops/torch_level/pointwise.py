@@ -43,13 +43,15 @@ for _name in _PLAIN.split():
 
 
 @expansion("round", "special.round", inplace="round_")
-def round_(b: GraphBuilder, input: Val, *, decimals: int = 0, out: Any = None) -> Val:
+def round_(b: GraphBuilder, input: Val, *, decimals: int | None = None, out: Any = None) -> Val:
     reject_out(out)
     x = need_tensor(input)
-    if decimals == 0:
+    if decimals is None:
         return b.emit("round", x)
     if not x.meta.dtype.is_floating_point:
         raise WouldRaise("round with decimals needs a floating tensor")
+    if decimals == 0:
+        return b.emit("round", x)
     scale = 10.0 ** abs(decimals)
     up, down = ("mul", "div") if decimals > 0 else ("div", "mul")
     return b.emit(down, b.emit("round", b.emit(up, x, scale)), scale)
@@ -350,6 +352,8 @@ def hypot(b: GraphBuilder, input: Val, other: Val, *, out: Any = None) -> Val:
 def isin(b: GraphBuilder, elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
          out: Any = None) -> Val:
     reject_out(out)
+    if torch.bool in (getattr(elements, "dtype", None), getattr(test_elements, "dtype", None)):
+        raise Unsupported("isin of bool tensors", "convert the operands to an integer dtype")
     if type(elements) is not Val:
         elements = b.emit("full", (), elements, result_type(elements))
     if type(test_elements) is not Val:
