@@ -1,4 +1,4 @@
-"""Whether two outcomes of one program are the same: values, dtypes, shapes, strides, aliasing, written inputs, errors."""
+"""Whether two outcomes of one program are the same: values, layout, aliasing, written inputs, errors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def plain(a: Any, b: Any) -> str | None:
     same = a == b or (isinstance(a, (float, complex)) and repr(a) == repr(b))
     if not same and isinstance(a, float):
         same = math.isclose(a, b, rel_tol=1e-5)
-    return None if same or not isinstance(a, (bool, int, float, complex, str, torch.dtype)) else f"{b!r} instead of {a!r}"
+    known = isinstance(a, (bool, int, float, complex, str, torch.dtype))
+    return None if same or not known else f"{b!r} instead of {a!r}"
 
 
 def _storage(t: torch.Tensor) -> int:

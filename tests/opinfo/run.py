@@ -1,4 +1,4 @@
-"""All operators of torch's database against eager: `make opinfo`. One process an operator, resumable, crashes recorded."""
+"""All operators of torch's database against eager: `make opinfo`. One process an operator; resumable."""
 
 from __future__ import annotations
 

@@ -187,6 +187,8 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
                 r = fn(b, *xs, **ks)
             elif grad:
                 raise WouldRaise("functions with out= arguments don't support automatic differentiation")
+            elif name.endswith("_copy"):
+                raise Unsupported("out= of an operator that returns None then", "assign the result")
             else:
                 r = with_out(b, fn, xs, ks)
         except Unsupported as e:
@@ -209,7 +211,7 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
         mutates = _written(cx, target, tensors, r, grad)
     known = {t.val.id: t for t in tensors if t.val is not None}
     b.record(kind, target, tuple(xs), ks, r, stack, mutates, (cx.grad,))
-    return result(cx, r, name, grad, known)
+    return result(cx, r, name if out is None else f"{name}_out", grad, known)
 
 
 def _written_outs(outs: list[TensorVal], r: Any) -> tuple[int, ...]:
@@ -290,8 +292,8 @@ __all__ = [
 
 # Modules that need this one: bound when all are loaded.
 from ..ops import torch_level as _torch_level  # noqa: E402
-from ..ops.torch_level.opaque import instead  # noqa: E402
-from ..ops.torch_level.out import with_out  # noqa: E402
 from ..ops.torch_level import declare as _declare  # noqa: E402
 from ..ops.torch_level import lookup as _lookup  # noqa: E402
+from ..ops.torch_level.opaque import instead  # noqa: E402
+from ..ops.torch_level.out import with_out  # noqa: E402
 from .values import builtin as _builtin  # noqa: E402

@@ -9,6 +9,7 @@ import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
 from ..errors import Unsupported, WouldRaise
+from ..strides import preserved
 from .args import broadcast_shapes, cast, need_tensor, numel, reject_out, same_shape, wrap_dim
 from .declare import expansion, mutating
 from .inplace import store
@@ -180,7 +181,10 @@ def diagonal_scatter(b: GraphBuilder, input: Val, src: Val, offset: int = 0, dim
 
 def _written(b: GraphBuilder, x: Val, part: Any, src: Val) -> Val:
     """A copy of x in which the part has been replaced by src."""
-    copy = b.emit("clone", need_tensor(x), torch.preserve_format)
+    m = need_tensor(x).meta
+    if preserved(b.env, m.shape, m.strides) != m.strides:
+        raise Unsupported("a copy that keeps the gaps between elements", "make the tensor contiguous")
+    copy = b.emit("clone", x, torch.preserve_format)
     target = part(copy)
     if not same_shape(b, target.meta.shape, need_tensor(src, "src").meta.shape):
         raise WouldRaise("expected src to have the size of the slice of self")

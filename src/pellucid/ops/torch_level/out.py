@@ -14,8 +14,8 @@ from .inplace import check_writable
 def with_out(b: GraphBuilder, fn: Expansion, args: tuple[Any, ...] | list[Any], kwargs: dict[str, Any]) -> Any:
     """fn(b, *args, **kwargs) with kwargs["out"], a tensor or a tuple of them, which is written and returned.
 
-    Refused are tensors of another shape (eager would resize them), of another dtype (eager may compute in it), and those
-    that share memory with an operand or with each other.
+    Refused are tensors of another shape (eager would resize them), of another dtype (eager may compute in it), and
+    those that share memory with an operand or with each other.
     """
     rest = {k: v for k, v in kwargs.items() if k != "out"}
     out = kwargs["out"]
