@@ -9,7 +9,7 @@ import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
 from ..errors import Unsupported, WouldRaise
-from ..strides import preserved
+from ..strides import contiguous, preserved
 from .args import broadcast_shapes, cast, need_tensor, numel, reject_out, same_shape, wrap_dim
 from .declare import expansion, mutating
 from .inplace import store
@@ -156,6 +156,8 @@ def index_copy(b: GraphBuilder, input: Val, dim: int, index: Val, source: Val, *
 @expansion("index_fill", inplace="Tensor.index_fill_")
 def index_fill(b: GraphBuilder, input: Val, dim: int, index: Val, value: Any) -> Val:
     x = need_tensor(input)
+    if x.meta.strides != contiguous(x.meta.shape):
+        raise Unsupported("index_fill of a tensor that is not contiguous", "make it contiguous")
     d = wrap_dim(dim, x.ndim)
     shape = x.meta.shape[:d] + (index.meta.shape[0] if index.ndim else 1,) + x.meta.shape[d + 1:]
     if type(value) is Val:
