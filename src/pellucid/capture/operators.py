@@ -11,6 +11,7 @@ from .classes import MISSING
 from .values.base import Broken, Invoke, NotConstant, Result, Value
 from .values.constant import FALSE, NONE, TRUE, Const
 from .values.function import FunctionVal, MethodVal
+from .values.identity import IdVal
 from .values.instance import InstanceVal
 from .values.klass import ClassVal
 from .values.mapping import DictVal
@@ -72,6 +73,9 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             raise _native(cx, op, a, b)
     if (ta is OpaqueVal or tb is OpaqueVal) and not (isinstance(a, InstanceVal) or isinstance(b, InstanceVal)):
         raise _native(cx, op, a, b)
+    if ta is Const and type(a.value) in (str, bytes) and op in (operator.mod, operator.imod) and (
+            tb is TensorVal or isinstance(b, InstanceVal)):
+        raise _native(cx, op, a, b)          # the text of an object
     if ta is TensorVal or tb is TensorVal:
         if ta is not TensorVal and op in INPLACE:
             if ta is ListVal and op is operator.iadd:
@@ -348,6 +352,8 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
                 return FALSE if op is operator.eq else TRUE
             raise _not_ordered(cx, op, a, b)
         return _compare_sequences(cx, op, a, b)
+    if ta is IdVal and tb is IdVal and equality:
+        return TRUE if identical(cx, a.of, b.of) is (op is operator.eq) else FALSE
     if equality:
         r2 = _equal(cx, a, b)
         if r2 is not None:

@@ -7,6 +7,7 @@ from . import (
            containers,
            declared,
            frames,
+           getters,
            iteration,
            numpy_numbers,
            opaque,
@@ -14,5 +15,5 @@ from . import (
            torch_state,
 )
 
-__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "iteration", "numpy_numbers",
+__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "getters", "iteration", "numpy_numbers",
            "opaque", "pure", "torch_state"]

@@ -18,6 +18,7 @@ from ..values.function import FunctionVal, SuperVal
 from ..values.identity import IdVal
 from ..values.instance import InstanceVal
 from ..values.klass import ClassVal
+from ..values.opaque import OpaqueVal
 from ..values.sequence import TupleVal
 from ..values.size import SizeVal, size_of, size_value
 from ..values.tensor import TensorVal
@@ -32,8 +33,8 @@ Kw = dict[str, Value]
 
 # ------------------------------------------------------------------ classes and attributes
 def class_argument(cx: Capture, v: Value) -> Any:
-    """The class, or tuple of classes, that isinstance gets."""
-    return v.constant(cx)
+    """The class, union, or tuple of them, that isinstance gets."""
+    return v.obj if type(v) is OpaqueVal and type(v.obj) is types.UnionType else v.constant(cx)
 
 
 @known(isinstance)
@@ -58,11 +59,14 @@ def instance_of(cx: Capture, v: Value, cls: Any) -> bool:
     try:
         if type(v) is InstanceVal and v.obj is not None and type(type(cls).__instancecheck__) is types.FunctionType:
             return isinstance(v.obj, cls)
-        return issubclass(t, cls)
+        if issubclass(t, cls) or type(v) is not InstanceVal or v.info.find("__class__") is object.__dict__["__class__"]:
+            return issubclass(t, cls)
     except TypeError as e:
         if isinstance(v, InstanceVal) and v.obj is not None:
             return isinstance(v.obj, cls)
         raise cx.reraise(e) from None
+    raise Broken("PB112", f"isinstance() of a {t.__name__}, whose class overrides __class__", cx.fixed(isinstance),
+                 [v, cx.fixed(cls)])
 
 
 @known(issubclass)
@@ -217,6 +221,11 @@ def _repr(cx: Capture, args: Args, kw: Kw) -> Any:
     return text_of(cx, args[0], "__repr__")
 
 
+_TEXT_OF_ARGS = (BaseException.__str__, KeyError.__str__, NameError.__str__, AttributeError.__str__,
+                 ImportError.__str__)
+"""What an exception's text is: that of its argument, or of the tuple of them."""
+
+
 def text_of(cx: Capture, v: Value, method: str) -> Any:
     """str(v) or repr(v)."""
     fn = str if method == "__str__" else repr
@@ -233,7 +242,7 @@ def text_of(cx: Capture, v: Value, method: str) -> Any:
         if (
             v.is_exception
             and method == "__str__"
-            and v.info.find("__str__") in (BaseException.__str__, KeyError.__str__)
+            and v.info.find("__str__") in _TEXT_OF_ARGS
         ):
             items = v.base.load(cx)
             if not items:
@@ -268,6 +277,10 @@ def _format(cx: Capture, args: Args, kw: Kw) -> Any:
 
 def format_value(cx: Capture, v: Value, spec: Value) -> Any:
     s = spec.constant(cx)
+    if s and isinstance(v, InstanceVal):
+        r = v.invoke_special(cx, "__format__", [spec])
+        if r is not None:
+            return r
     if s == "" and not isinstance(v, (Const, SizeVal)):
         if isinstance(v, InstanceVal):
             r = v.invoke_special(cx, "__format__", [spec])
@@ -283,6 +296,11 @@ def format_value(cx: Capture, v: Value, spec: Value) -> Any:
         return Const(format(value, s))
     except Exception as e:
         raise cx.reraise(e) from None
+
+
+@known(divmod)
+def _divmod(cx: Capture, args: Args, kw: Kw) -> Any:
+    return args[0].invoke_special(cx, "__divmod__", args[1:]) if isinstance(args[0], InstanceVal) else None
 
 
 @known(abs)

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..classes import MISSING
 from ..operators import identical
-from ..values.base import Broken, Value
+from ..polyfills import polyfill
+from ..values.base import Broken, Invoke, Value
 from ..values.builtin import TYPE_METHODS, BuiltinVal
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.function import FunctionVal, MethodVal
 from ..values.instance import InstanceVal
 from ..values.klass import ClassVal, allocate, builtin_init, make_instance
 from ..values.mapping import DictVal
-from ..values.sequence import TupleVal
+from ..values.sequence import SequenceVal, TupleVal
 from .builtin_functions import text_of
 from .iteration import all_of
+from .register import known
 
 if TYPE_CHECKING:
     from ..state import Capture
@@ -211,6 +213,15 @@ def _new(cx: Capture, cls: Value, args: Args, kw: Kw) -> Any:
     if issubclass(made, (int, float, str, set, frozenset)):
         return None
     return InstanceVal(cx, made)
+
+
+@known(tuple.__new__, object.__new__)
+def _new_of(cx: Capture, args: Args, kw: Kw) -> Any:
+    made = _new(cx, args[0], args, kw) if args else None
+    if made is None and len(args) == 2 and isinstance(args[0], ClassVal) and issubclass(args[0].constant(cx), tuple) \
+            and not isinstance(args[1], SequenceVal):
+        return Invoke(polyfill(cx, "tuple_new"), args)          # items that Python code makes
+    return made
 
 
 CLASS_METHODS: dict[str, Any] = {

@@ -7,8 +7,11 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from ...torchdoor import stateful
 from ..values import instance as _instance
+from ..values import opaque as _opaque_value
 from ..values.base import NotConstant, Value
 from ..values.builtin import KNOWN, call_pure, check_identity
 from ..values.constant import NONE
@@ -18,6 +21,8 @@ from .register import known
 if TYPE_CHECKING:
     from ..state import Capture
 
+_ANSWERS = (bool, int, float, complex, str, bytes, type, types.FunctionType, torch.dtype, torch.device)
+"""Immutable answers, and callables, which are followed."""
 CACHED = type(functools.lru_cache(len))
 """functools.lru_cache's class, implemented in C."""
 
@@ -34,10 +39,24 @@ def call_declared(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: d
     return None if inner is obj else _called_once(cx, me, obj, args, kwargs)
 
 
+class _StillCached:
+    """The guard on an lru_cache's answer: the program's own call would find the same object (or make it, as it would
+    anyway)."""
+
+    def __init__(self, obj: Any, args: tuple[Any, ...], kwargs: dict[str, Any], answer: Any):
+        self.obj, self.args, self.kwargs, self.answer = obj, args, kwargs, answer
+
+    def __call__(self, _: Any) -> bool:
+        return self.obj(*self.args, **self.kwargs) is self.answer
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        return f"{self.obj.__qualname__}({', '.join(given)}) is still {self.answer!r}"
+
+
 def _called_once(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
-    """An lru_cache that answers None is there to do something once, such as warning: done now, as eager would, and
-    not again. Where it answers something else, that may be stale after cache_clear(), and the program's own call later
-    finds the answer in the cache."""
+    """The answer of an lru_cache for constant arguments: asked for now, as eager would, and again in each call, by a
+    guard, since cache_clear() may change it. One that answers None is there to do something once, such as warning."""
     if cx.dirty or any(n.op == "assign" for n in cx.builder.nodes):      # it might read what is not yet written
         return None
     try:
@@ -45,10 +64,21 @@ def _called_once(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: di
         hash((*xs, *ks.values()))
     except (NotConstant, TypeError):
         return None
-    if obj(*xs, **ks) is not None:
+    try:
+        answer = obj(*xs, **ks)
+    except Exception:               # not cached: the program's own call raises it
+        return None
+    if answer is None:
+        check_identity(cx, me)
+        return NONE
+    if type(answer) not in _ANSWERS and type(answer).__module__ != "typing":
         return None
     check_identity(cx, me)
-    return NONE
+    if type(answer).__module__ == "typing":           # forms such as Optional[int]: pure
+        return cx.fixed(answer)
+    assert isinstance(me, (_instance.InstanceVal, _opaque_value.OpaqueVal)) and me.source is not None
+    cx.guard("python", me.source, _StillCached(obj, tuple(xs), ks, answer), "lru_cache")
+    return cx.fixed(answer)
 
 
 def _argument(cx: Capture, a: Value) -> Any:
@@ -77,4 +107,11 @@ def _union_args(cx: Capture, v: Any) -> Value:
     return cx.fixed(v.obj.__args__, "__args__")
 
 
+def _alias_origin(cx: Capture, v: Any) -> Value:
+    check_identity(cx, v)
+    return cx.fixed(v.obj.__origin__, "__origin__")
+
+
 OPAQUE_ATTRIBUTES[types.UnionType, "__args__"] = _union_args
+OPAQUE_ATTRIBUTES[types.GenericAlias, "__args__"] = _union_args
+OPAQUE_ATTRIBUTES[types.GenericAlias, "__origin__"] = _alias_origin

@@ -51,6 +51,10 @@ def call_with_items(fn, iterable, kwargs):
     return fn(*[x for x in iterable], **kwargs)
 
 
+def tuple_new(cls, items):
+    return tuple.__new__(cls, [x for x in items])
+
+
 # ------------------------------------------------------------------ operators
 def binary_left(left, a, b, symbol):
     result = left(a, b)
@@ -530,3 +534,64 @@ def combinations(iterable, r):
         for j in range(i + 1, r):
             indices[j] = indices[j - 1] + 1
         yield tuple([pool[i] for i in indices])
+
+
+# ------------------------------------------------------------------ operator's getters, functools.cmp_to_key
+def call_itemgetter(obj, keys, kwargs):
+    if len(keys) == 1:
+        return obj[keys[0]]
+    return tuple([obj[k] for k in keys])
+
+
+def concat(a, b):
+    return a + b
+
+
+def getitem_at_index(sequence, key):
+    return sequence[key.__index__()]
+
+
+def _dotted(obj, name):
+    for part in name.split("."):
+        obj = getattr(obj, part)
+    return obj
+
+
+def call_attrgetter(obj, names, kwargs):
+    if len(names) == 1:
+        return _dotted(obj, names[0])
+    return tuple([_dotted(obj, n) for n in names])
+
+
+def call_methodcaller(obj, made_with, kwargs):
+    return getattr(obj, made_with[0])(*made_with[1:], **kwargs)
+
+
+class _Key:
+    __slots__ = ("obj", "compare")
+
+    def __init__(self, obj, compare):
+        self.obj, self.compare = obj, compare
+
+    def __lt__(self, other):
+        return self.compare(self.obj, other.obj) < 0
+
+    def __gt__(self, other):
+        return self.compare(self.obj, other.obj) > 0
+
+    def __le__(self, other):
+        return self.compare(self.obj, other.obj) <= 0
+
+    def __ge__(self, other):
+        return self.compare(self.obj, other.obj) >= 0
+
+    def __eq__(self, other):
+        return self.compare(self.obj, other.obj) == 0
+
+    __hash__ = None
+
+
+def cmp_to_key_(mycmp):
+    def key(obj):
+        return _Key(obj, mycmp)
+    return key

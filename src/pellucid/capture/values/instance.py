@@ -96,7 +96,7 @@ class InstanceVal(Value):
                 return v if v is not None else MethodVal_(cx.fixed(raw), self)
             if t is property:
                 if raw.fget is None:
-                    raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__name__!r} object has no getter")
+                    raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__qualname__!r} object has no getter")
                 return Invoke(cx.fixed(raw.fget), [self])
             if not _is_data(raw):
                 v = self.dict.get(cx, name)
@@ -146,7 +146,7 @@ class InstanceVal(Value):
         t = type(raw)
         if t is property:
             if raw.fset is None:
-                raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__name__!r} object has no setter")
+                raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__qualname__!r} object has no setter")
             return Invoke(cx.fixed(raw.fset), [self, value])
         if t is types.MemberDescriptorType:
             if self.slots is None:
@@ -195,8 +195,14 @@ class InstanceVal(Value):
         raw = self.info.find(name)
         if type(raw) is property:
             if raw.fdel is None:
-                raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__name__!r} object has no deleter")
+                raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__qualname__!r} object has no deleter")
             return Invoke(cx.fixed(raw.fdel), [self])
+        if type(raw) is types.MemberDescriptorType and self.obj is None:
+            if self.slots is None or name not in self.slots:
+                raise self.no_attribute(cx, name) if self.info.find("__slots__") is MISSING else cx.raised(
+                    AttributeError, name)
+            del self.slots[name]
+            return None
         if _is_data(raw):
             raise unsupported(f"deleting the attribute {name!r} of a {self.cls.__name__}")
         if self.dict.get(cx, name) is None:
@@ -257,6 +263,8 @@ class InstanceVal(Value):
             made = _torch_calls.call_operator(cx, self.obj, args, kwargs, self)
             if made is not None:
                 return made
+        if type(self.obj) in _getters.GETTERS and len(args) == 1 and not kwargs:
+            return _getters.call_getter(cx, self.obj, args)
         if type(self.obj) is _declared.CACHED:
             r = _declared.call_declared(cx, self, self.obj, args, kwargs)
             if r is not None:
@@ -453,6 +461,7 @@ def exception_value(cx: Capture, cls: type[BaseException], args: list[Value]) ->
 from .. import polyfills as _polyfills  # noqa: E402
 from .. import torch_calls as _torch_calls  # noqa: E402
 from ..known import declared as _declared  # noqa: E402
+from ..known import getters as _getters  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import function as _function  # noqa: E402
 from . import mapping as _mapping  # noqa: E402

@@ -200,9 +200,11 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
 
 def allocate(cx: Capture, cls: type, args: list[Value]) -> Any:
     """cls.__new__ of a C base class; None where it cannot be modelled."""
-    abstract = getattr(cls, "__abstractmethods__", None)
-    if abstract:
-        raise cx.raised(TypeError, f"Can't instantiate abstract class {cls.__name__}")
+    if getattr(cls, "__abstractmethods__", None):
+        try:
+            object.__new__(cls)         # refuses before it makes anything, in this Python's own words
+        except TypeError as e:
+            raise cx.reraise(e) from None
     if issubclass(cls, BaseException):
         return _instance.InstanceVal(cx, cls, base=TupleVal(list(args)))
     if issubclass(cls, dict):
