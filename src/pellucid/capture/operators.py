@@ -396,7 +396,10 @@ def _equal(cx: Capture, a: Value, b: Value) -> bool | None:
             if w is None:
                 return False
             if v is not w:
-                r = compare(cx, operator.eq, v, w)
+                try:
+                    r = compare(cx, operator.eq, v, w)
+                except Broken:
+                    return None
                 if not isinstance(r, Const):
                     return None
                 if not r.truth(cx):
@@ -422,7 +425,10 @@ def _compare_sequences(cx: Capture, op: Any, a: Any, b: Any) -> Result:
     for v, w in zip(x, y):
         if v is w and type(v) is not TensorVal:
             continue
-        r = compare(cx, operator.eq, v, w)
+        try:
+            r = compare(cx, operator.eq, v, w)
+        except Broken:
+            r = NotImplemented          # a break belongs to the comparison of these two, in Python code
         if not isinstance(r, Const):
             return Invoke(_polyfill(cx, "compare_sequences"), [cx.fixed(op), a, b])
         if not r.truth(cx):

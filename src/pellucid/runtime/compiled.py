@@ -156,6 +156,8 @@ class Compiled:
         self.count(why)
         record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
         result = self.target.call(*args, **kwargs)
+        if isinstance(why, MayRaise):
+            raise broken(why.exit)          # the program itself catches what is raised there
         if isinstance(why, Raises):
             fault = f"{why}, but eager does not raise: capture took the program for one that fails"
             record.emit("internal_error", callable_id=self.id, message=fault)
@@ -324,7 +326,7 @@ class Compiled:
             segment = self.capture(table, slots)
             if self.options.fullgraph and not isinstance(segment.exit, Return):
                 if segment.exit.code == WOULD_RAISE:
-                    return Raises(f"eager raises here: {segment.exit.message}")
+                    return MayRaise(f"eager raises here: {segment.exit.message}", segment.exit)
                 raise broken(segment.exit)
             scope = table.scope(slots)
             promised(table, segment, scope)
@@ -504,6 +506,17 @@ def _holds(segment: Segment, scope: Scope) -> bool:
 
 class Raises(str):
     """The reason of an eager call that capture expects to end in an exception."""
+
+
+class MayRaise(str):
+    """The reason of an eager call under fullgraph that torch is expected to refuse, as it should be the one to say."""
+
+    exit: Break | Branch
+
+    def __new__(cls, text: str, exit: Break | Branch) -> "MayRaise":
+        made = super().__new__(cls, text)
+        made.exit = exit
+        return made
 
 
 FORCED = "set_stance('force_eager')"

@@ -126,6 +126,8 @@ def fresh_layout() -> FreshLayout:
 def _counts(impl: int, offset: int) -> bool:
     """Whether the word points to a small object with a 32-bit count of 0 behind its references."""
     address = word(impl + offset)
+    if not 4096 < address < 1 << 47 or address % 8:         # padding, not the address of an object
+        return False
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         try:
             head = os.pread(memory.fileno(), 8, address - 8)

@@ -55,6 +55,7 @@ def finally_on_return(x):
             return x + 1
         finally:
             log.append(1)
+
     return f(), log
 
 
@@ -65,6 +66,7 @@ def finally_overrides_return(x):
             return 1
         finally:
             return x * 2  # noqa: B012
+
     return f()
 
 
@@ -159,7 +161,7 @@ def escapes_from_torch(x):
     return x + 1, x @ torch.ones(7, 7)
 
 
-@programs()
+@programs(breaks=True)
 def torch_error_is_caught(x):
     try:
         x.reshape(5, 5)
@@ -204,10 +206,31 @@ def nested_tries(x):
 @programs()
 def error_types_of_python(x):
     out = []
-    for f in (lambda: 1 / 0, lambda: [][0], lambda: {}["a"], lambda: int("z"), lambda: None + 1, lambda: "a".nope, lambda: len(3),
-              lambda: (1).real(), lambda: iter(3), lambda: [1] < ["a"], lambda: "a" + 1, lambda: {}.pop("z"), lambda: [].pop(),
-              lambda: next(iter([])), lambda: [].index(3), lambda: "%d" % "a", lambda: range(1.5), lambda: max([]),
-              lambda: tuple(5), lambda: isinstance(3, 3), lambda: (lambda a: a)(), lambda: [1, 2].remove(9), lambda: {1}.remove(2)):
+    for f in (
+        lambda: 1 / 0,
+        lambda: [][0],
+        lambda: {}["a"],
+        lambda: int("z"),
+        lambda: None + 1,
+        lambda: "a".nope,
+        lambda: len(3),
+        lambda: (1).real(),
+        lambda: iter(3),
+        lambda: [1] < ["a"],
+        lambda: "a" + 1,
+        lambda: {}.pop("z"),
+        lambda: [].pop(),
+        lambda: next(iter([])),
+        lambda: [].index(3),
+        lambda: "%d" % "a",
+        lambda: range(1.5),
+        lambda: max([]),
+        lambda: tuple(5),
+        lambda: isinstance(3, 3),
+        lambda: (lambda a: a)(),
+        lambda: [1, 2].remove(9),
+        lambda: {1}.remove(2),
+    ):
         try:
             f()
         except Exception as e:
@@ -290,6 +313,7 @@ def with_return_and_break(x):
             with Manager(log):
                 if i == 1:
                     return x + i
+
     return f(), log
 
 
@@ -346,6 +370,7 @@ def contextmanager_as_decorator(x):
     @traced()
     def f(y):
         return y + 1
+
     return f(f(x)), log
 
 
@@ -358,7 +383,7 @@ def suppress_and_nullcontext(x):
     return x
 
 
-@programs()
+@programs(breaks=True)
 def exit_stack(x):
     log = []
     with contextlib.ExitStack() as stack:
@@ -374,6 +399,7 @@ def generator_consumed(x):
     def gen(n):
         for i in range(n):
             yield x * i
+
     return sum(gen(4)), list(gen(2)), [*gen(1)], tuple(gen(2))
 
 
@@ -383,6 +409,7 @@ def generator_send(x):
         got = yield 1
         while got is not None:
             got = yield got * 2
+
     g = gen()
     return x, next(g), g.send(5), g.send(x)
 
@@ -392,6 +419,7 @@ def generator_return_value(x):
     def gen():
         yield 1
         return x * 3
+
     g = gen()
     next(g)
     try:
@@ -411,6 +439,7 @@ def yield_from(x):
         r = yield from inner()
         yield r
         yield from [1, 2]
+
     g = outer()
     return next(g), g.send("sent"), next(g), list(g)
 
@@ -427,6 +456,7 @@ def generator_throw_and_close(x):
             yield 2
         finally:
             log.append("closed")
+
     g = gen()
     a = next(g)
     b = g.throw(ValueError("in"))
@@ -439,6 +469,7 @@ def generator_in_the_middle(x):
     def gen():
         for i in range(5):
             yield x + i
+
     g = gen()
     first = next(g)
     rest = list(itertools.islice(g, 2))
@@ -452,6 +483,7 @@ def infinite_generator(x):
         while True:
             yield n
             n += 1
+
     return x, [a for a, _ in zip(count(), range(3))], list(itertools.takewhile(lambda v: v < 4, count()))
 
 
@@ -462,6 +494,7 @@ def generator_expression_is_lazy(x):
     def seen(i):
         log.append(i)
         return i
+
     g = (seen(i) for i in range(5))
     a = next(g)
     return x * a, log, any(v > 1 for v in g), log
@@ -469,8 +502,14 @@ def generator_expression_is_lazy(x):
 
 @programs()
 def comprehensions(x):
-    return [x * i for i in range(3) if i != 1], {i: x + i for i in range(2)}, {i % 2 for i in range(5)}, \
-        [(i, j) for i in range(2) for j in range(i, 2)], [[a for a in range(b)] for b in range(3)], [y for y in x]
+    return (
+        [x * i for i in range(3) if i != 1],
+        {i: x + i for i in range(2)},
+        {i % 2 for i in range(5)},
+        [(i, j) for i in range(2) for j in range(i, 2)],
+        [[a for a in range(b)] for b in range(3)],
+        [y for y in x],
+    )
 
 
 @programs()
@@ -484,24 +523,48 @@ def comprehension_scope(x):
 @programs()
 def comprehension_over_dict_items(x):
     d = {"a": x, "b": x * 2}
-    return {k: v + 1 for k, v in d.items() if k > "a"}, [k for k in d], sum(v for v in d.values()), max(d), sorted(d, reverse=True)
+    return (
+        {k: v + 1 for k, v in d.items() if k > "a"},
+        [k for k in d],
+        sum(v for v in d.values()),
+        max(d),
+        sorted(d, reverse=True),
+    )
 
 
-@programs()
+@programs(breaks=True)
 def iterators_of_itertools(x):
-    return (x, list(itertools.chain([1], (2,), "a")), list(itertools.chain.from_iterable([[1], [2]])), list(itertools.repeat(3, 2)),
-            list(itertools.product("ab", [1, 2])), list(itertools.combinations(range(4), 2)), list(itertools.permutations([1, 2, 3], 2)),
-            list(itertools.zip_longest([1, 2], "a", fillvalue=0)), list(itertools.islice(itertools.count(3, 2), 3)),
-            list(itertools.islice(itertools.cycle("ab"), 5)), list(itertools.accumulate([1, 2, 3])), list(itertools.pairwise([1, 2, 3])),
-            list(itertools.starmap(pow, [(2, 3)])), list(itertools.dropwhile(lambda v: v < 2, [1, 2, 1])), list(itertools.compress("abc", [1, 0, 1])),
-            list(itertools.filterfalse(lambda v: v % 2, range(4))), [(k, list(g)) for k, g in itertools.groupby("aabc")],
-            [list(t) for t in itertools.tee([1, 2])])
+    return (
+        x,
+        list(itertools.chain([1], (2,), "a")),
+        list(itertools.repeat(3, 2)),
+        list(itertools.product("ab", [1, 2])),
+        list(itertools.combinations(range(4), 2)),
+        list(itertools.permutations([1, 2, 3], 2)),
+        list(itertools.zip_longest([1, 2], "a", fillvalue=0)),
+        list(itertools.islice(itertools.count(3, 2), 3)),
+        list(itertools.islice(itertools.cycle("ab"), 5)),
+        list(itertools.accumulate([1, 2, 3])),
+        list(itertools.pairwise([1, 2, 3])),
+        list(itertools.starmap(pow, [(2, 3)])),
+        list(itertools.dropwhile(lambda v: v < 2, [1, 2, 1])),
+        list(itertools.compress("abc", [1, 0, 1])),
+        list(itertools.filterfalse(lambda v: v % 2, range(4))),
+        [(k, list(g)) for k, g in itertools.groupby("aabc")],
+        [list(t) for t in itertools.tee([1, 2])],
+    )
 
 
 @programs()
 def iterators_over_tensors(x):
-    return [a + b for a, b in itertools.pairwise(x)] if x.shape[0] > 1 else x, [a * b for a, b in itertools.product(x, x)], \
-        functools.reduce(torch.add, x), list(itertools.accumulate(x)), list(map(torch.sum, x)), [r for r in filter(lambda r: r.dim() == 1, x)]
+    return (
+        [a + b for a, b in itertools.pairwise(x)] if x.shape[0] > 1 else x,
+        [a * b for a, b in itertools.product(x, x)],
+        functools.reduce(torch.add, x),
+        list(itertools.accumulate(x)),
+        list(map(torch.sum, x)),
+        [r for r in filter(lambda r: r.dim() == 1, x)],
+    )
 
 
 class Countdown:
@@ -522,7 +585,14 @@ class Countdown:
 def own_iterator_class(x):
     c = Countdown(4)
     first = next(c)
-    return x * first, list(c), [v for v in Countdown(2)], sum(Countdown(3)), list(zip(Countdown(3), "abc")), 2 in Countdown(5)
+    return (
+        x * first,
+        list(c),
+        [v for v in Countdown(2)],
+        sum(Countdown(3)),
+        list(zip(Countdown(3), "abc")),
+        2 in Countdown(5),
+    )
 
 
 @programs()
@@ -570,17 +640,20 @@ def any_all_short_circuit(x):
     def f(v):
         log.append(v)
         return v
+
     return x, any(f(v) for v in (0, 1, 2)), all(f(v) for v in (1, 0, 2)), log
 
 
-@programs.factory()
+@programs.factory(breaks=True)
 def generator_from_outside():
     def numbers():
         yield from range(100)
+
     g = numbers()
 
     def f(x):
         return x * next(g)
+
     return f
 
 
@@ -590,6 +663,7 @@ def iterator_from_outside():
 
     def f(x):
         return x + next(it)
+
     return f
 
 
@@ -598,6 +672,7 @@ def returns_a_generator(x):
     def gen():
         yield x
         yield x + 1
+
     return list(gen()), type(gen()).__name__
 
 
@@ -626,6 +701,7 @@ def break_inside_a_generator(x):
     def gen():
         for row in x:
             yield row.sum().item()
+
     return list(gen()), x + 1
 
 
@@ -645,6 +721,7 @@ def break_deep_in_callees(x):
     def c(y):
         print(float(y.sum()))
         return y * 5
+
     return a(x), a(x + 1)
 
 
@@ -687,6 +764,7 @@ def caught_across_a_break(x):
     def inner():
         print("about to fail")
         raise KeyError("late")
+
     try:
         inner()
     except KeyError as e:

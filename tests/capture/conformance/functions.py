@@ -24,6 +24,7 @@ def defaults(x, a=1, *, b=2):
 def calls_with_keywords(x):
     def f(a, /, b, *, c=3, **rest):
         return a + b * c + rest["d"]
+
     return f(x, b=x, d=1), f(x, x, c=2, d=x)
 
 
@@ -31,6 +32,7 @@ def calls_with_keywords(x):
 def star_arguments(x):
     def f(*args, **kwargs):
         return sum(args) + kwargs["k"], len(args), sorted(kwargs)
+
     return f(*[x, x + 1], *(x for _ in range(2)), **{"k": x, "j": 2})
 
 
@@ -69,6 +71,7 @@ def mutable_default(x):
     def f(y, seen=[]):  # noqa: B006
         seen.append(1)
         return y * len(seen)
+
     return f(x), f(x), f(x)
 
 
@@ -78,6 +81,7 @@ def closure_reads(x):
 
     def f(y):
         return y * k
+
     k = 4
     return f(x)
 
@@ -90,6 +94,7 @@ def closure_writes(x):
         nonlocal n
         n += 1
         return n
+
     f()
     f()
     return x * n
@@ -121,6 +126,7 @@ def cell_deleted(x):
 
     def f():
         return a
+
     first = f()
     del a
     try:
@@ -137,6 +143,7 @@ def counter_in_a_closure():
         nonlocal n
         n += 1
         return x + n
+
     return f
 
 
@@ -147,6 +154,7 @@ def list_in_a_closure():
     def f(x):
         seen.append(x.shape[0])
         return x * len(seen), list(seen)
+
     return f
 
 
@@ -174,6 +182,7 @@ def global_missing(x):
 def recursion(x):
     def f(n):
         return x if n == 0 else f(n - 1) * 2
+
     return f(5)
 
 
@@ -184,6 +193,7 @@ def mutual_recursion(x):
 
     def odd(n):
         return False if n == 0 else even(n - 1)
+
     return x + even(10)
 
 
@@ -197,6 +207,7 @@ def recursion_over_a_tree(x):
         if isinstance(t, (list, tuple)):
             return sum(map(total, t))
         return t.sum()
+
     return total(tree)
 
 
@@ -204,6 +215,7 @@ def wrapper(fn):
     @functools.wraps(fn)
     def inner(*args, **kwargs):
         return fn(*args, **kwargs) + 1
+
     return inner
 
 
@@ -222,7 +234,9 @@ def with_argument(k):
     def decorate(fn):
         def inner(x):
             return fn(x) * k
+
         return inner
+
     return decorate
 
 
@@ -232,6 +246,7 @@ def decorated_inside(x):
     @wrapper
     def f(y):
         return y - 1
+
     return f(x)
 
 
@@ -246,6 +261,7 @@ def partials(x):
 def partial_of_a_local_function(x):
     def f(a, b, c=1):
         return a * b + c
+
     return functools.partial(f, b=3)(x), functools.partial(f, x, c=5)(2)
 
 
@@ -264,6 +280,7 @@ def cache_made_inside(x):
     @functools.cache
     def f(n):
         return 1 if n < 2 else f(n - 1) + f(n - 2)
+
     return x * f(10)
 
 
@@ -302,6 +319,7 @@ def immediately_called_lambda(x):
 def function_attributes(x):
     def f(y):
         return y * f.scale
+
     f.scale = 3
     out = f(x)
     f.scale += 1
@@ -319,7 +337,9 @@ def returns_a_function(x):
     def outer(k):
         def inner(y):
             return y + k
+
         return inner
+
     add2, add3 = outer(2), outer(3)
     return add3(add2(x))
 
@@ -328,6 +348,7 @@ def returns_a_function(x):
 def higher_order(x):
     def compose(*fs):
         return functools.reduce(lambda f, g: lambda v: g(f(v)), fs)
+
     return compose(torch.sin, lambda v: v * 2, abs)(x)
 
 
@@ -459,6 +480,7 @@ def imports_inside(x):
     from operator import mul as m
 
     import torch.nn.functional as F
+
     return F.relu(x) * math.sqrt(4) + m(2, p)
 
 
@@ -495,14 +517,26 @@ def prints(x):
 @programs()
 def f_strings(x):
     n = 3.14159
-    return x + 1, f"{n:.2f} {x.shape[0]:>4} {n!r} {'a' 'b'!s:_^5} {x.dtype} {{}} {n=:.1f}"
+    return x + 1, f"{n:.2f} {x.shape[0]:>4} {n!r} {'ab'!s:_^5} {x.dtype} {{}} {n=:.1f}"
 
 
 @programs()
 def string_methods(x):
     s = " Hello, World "
-    return (x, s.strip().lower().split(", "), s.replace("l", "L"), "-".join("abc"), "%s %d" % ("a", 3),
-            "{} {k}".format(1, k=2), s.find("W"), "abc"[::-1], "a" in "cat", "x" * 3, s.encode(), "ab".zfill(4))
+    return (
+        x,
+        s.strip().lower().split(", "),
+        s.replace("l", "L"),
+        "-".join("abc"),
+        "%s %d" % ("a", 3),
+        "{} {k}".format(1, k=2),
+        s.find("W"),
+        "abc"[::-1],
+        "a" in "cat",
+        "x" * 3,
+        s.encode(),
+        "ab".zfill(4),
+    )
 
 
 @programs()
@@ -542,8 +576,22 @@ def for_else(x):
 @programs()
 def loops_over_everything(x):
     out = []
-    for a in (range(2), [1], (2,), {"k": 3}, {4}, "ab", zip([1], [2]), enumerate("c"), reversed([1, 2]), {"k": 1}.items(),
-              map(str, [1]), filter(None, [0, 1]), iter([9]), bytes(b"z")):
+    for a in (
+        range(2),
+        [1],
+        (2,),
+        {"k": 3},
+        {4},
+        "ab",
+        zip([1], [2]),
+        enumerate("c"),
+        reversed([1, 2]),
+        {"k": 1}.items(),
+        map(str, [1]),
+        filter(None, [0, 1]),
+        iter([9]),
+        bytes(b"z"),
+    ):
         for b in a:
             out.append(b)
     return x + 1, out
@@ -612,23 +660,67 @@ def match_classes():
                     return b
                 case Point():
                     return -1
+
         return f(Point(0, x)), f(Point(x, Point(2, 3))), f(Point(5, 5))
+
     return f
 
 
 @programs()
 def ternary_chain_and_numbers(x):
-    return x + (-7 // 2) + (-7 % 3) + 2 ** -1 + 7 / 2, divmod(-7, 2), round(2.5), round(2.675, 2), abs(-3), 1_000, 0x1F, \
-        int("12"), float("1e3"), bool([]), complex(1, 2), 5 & 3, ~5, 1 << 4, int(3.9), pow(2, 10, 7), hash(1) == hash(1.0)
+    return (
+        x + (-7 // 2) + (-7 % 3) + 2**-1 + 7 / 2,
+        divmod(-7, 2),
+        round(2.5),
+        round(2.675, 2),
+        abs(-3),
+        1_000,
+        0x1F,
+        int("12"),
+        float("1e3"),
+        bool([]),
+        complex(1, 2),
+        5 & 3,
+        ~5,
+        1 << 4,
+        int(3.9),
+        pow(2, 10, 7),
+        hash(1) == hash(1.0),
+    )
 
 
 @programs()
 def builtins_over_sequences(x):
     xs = [3, 1, 2]
-    return (x, sum(xs), min(xs), max(xs, key=lambda v: -v), sorted(xs, reverse=True), any(xs), all([]), list(zip(xs, "abc")),
-            list(enumerate(xs, 1)), list(map(lambda a, b: a + b, xs, xs)), list(filter(lambda v: v > 1, xs)), list(reversed(xs)),
-            len(xs), tuple(xs), set(xs), dict(a=1), dict(zip("ab", xs)), isinstance(3, (int, str)), callable(len),
-            type(xs) is list, chr(65), ord("A"), hex(255), bin(5), repr(xs), str(1.0), list(range(5, 0, -2)))
+    return (
+        x,
+        sum(xs),
+        min(xs),
+        max(xs, key=lambda v: -v),
+        sorted(xs, reverse=True),
+        any(xs),
+        all([]),
+        list(zip(xs, "abc")),
+        list(enumerate(xs, 1)),
+        list(map(lambda a, b: a + b, xs, xs)),
+        list(filter(lambda v: v > 1, xs)),
+        list(reversed(xs)),
+        len(xs),
+        tuple(xs),
+        set(xs),
+        dict(a=1),
+        dict(zip("ab", xs)),
+        isinstance(3, (int, str)),
+        callable(len),
+        type(xs) is list,
+        chr(65),
+        ord("A"),
+        hex(255),
+        bin(5),
+        repr(xs),
+        str(1.0),
+        list(range(5, 0, -2)),
+    )
 
 
 @programs()
@@ -661,6 +753,7 @@ def locals_and_names(x):
 def dunder_name_and_doc(x):
     def f():
         """Doc."""
+
     return x, f.__doc__, f.__name__, f.__qualname__, f.__module__
 
 
@@ -692,6 +785,7 @@ def mutates_argument(x):
 @programs()
 def star_import_names(x):
     from math import floor, sqrt
+
     return x * floor(sqrt(17))
 
 
@@ -707,19 +801,25 @@ def nested_functions_three_deep(x):
 
             def h(y):
                 return y * a + b * c
+
             return h
+
         return g
+
     return f()()(x)
 
 
 @programs()
 def reduce_and_accumulate(x):
     import itertools
-    return functools.reduce(operator.mul, [x, x, 2]), list(itertools.accumulate([x, x, x])), functools.reduce(max, [1, 4, 2], 0)
+
+    return (
+        functools.reduce(operator.mul, [x, x, 2]),
+        list(itertools.accumulate([x, x, x])),
+        functools.reduce(max, [1, 4, 2], 0),
+    )
 
 
 @programs()
 def cmp_to_key(x):
     return x, sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: b - a))
-
-

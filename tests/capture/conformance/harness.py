@@ -51,23 +51,29 @@ class Programs:
         def add(fn: Any) -> Any:
             self.known.append(Program(fn.__name__, lambda: fn, arguments or (one,), breaks))
             return fn
+
         return add
 
     def factory(self, *arguments: Arguments, breaks: bool = False) -> Callable[[Any], Any]:
         def add(make: Any) -> Any:
             self.known.append(Program(make.__name__, make, arguments or (one,), breaks))
             return make
+
         return add
 
     def test(self) -> Any:
         """A test over all programs, backends, and fullgraph where the program has no break."""
-        runs = [pytest.param(p, b, whole, id=f"{p.name}-{b}{'-fullgraph' if whole else ''}")
-                for p in self.known for b, whole in (("eager", False), ("eager", True), ("llvm", True), ("llvm", False))
-                if (not (whole and p.breaks)) and (b == "eager" or whole != p.breaks)]
+        runs = [
+            pytest.param(p, b, whole, id=f"{p.name}-{b}{'-fullgraph' if whole else ''}")
+            for p in self.known
+            for b, whole in (("eager", False), ("eager", True), ("llvm", True), ("llvm", False))
+            if (not (whole and p.breaks)) and (b == "eager" or whole != p.breaks)
+        ]
 
         @pytest.mark.parametrize(("program", "backend", "fullgraph"), runs)
         def test_program(program: Program, backend: str, fullgraph: bool) -> None:
             compare(program, backend, fullgraph)
+
         return test_program
 
 
@@ -98,10 +104,16 @@ def outcome(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
             value = fn(*arguments)
         except Exception as e:
             error = e
-    states = (torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist(), torch.is_grad_enabled(),
-              torch.get_default_dtype())
-    return Outcome(value, error, printed.getvalue(), [(w.category.__name__, str(w.message)) for w in caught], arguments,
-                   states)
+    states = (
+        torch.get_rng_state(),
+        random.getstate(),
+        np.random.get_state()[1].tolist(),
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+    )
+    return Outcome(
+        value, error, printed.getvalue(), [(w.category.__name__, str(w.message)) for w in caught], arguments, states
+    )
 
 
 def compare(program: Program, backend: str, fullgraph: bool) -> None:
@@ -134,9 +146,14 @@ def same(want: Any, got: Any, where: str, exact: bool, seen: frozenset[int] = fr
     assert type(want).__qualname__ == type(got).__qualname__, f"{where}: {type(want)} became {type(got)}: {got!r}"
     if isinstance(want, torch.Tensor):
         assert (want.shape, want.dtype, want.stride(), want.requires_grad) == (
-            got.shape, got.dtype, got.stride(), got.requires_grad), f"{where}: {want} became {got}"
-        torch.testing.assert_close(got, want, equal_nan=True, msg=lambda m: f"{where}: {m}",
-                                   **({"rtol": 0, "atol": 0} if exact else {}))
+            got.shape,
+            got.dtype,
+            got.stride(),
+            got.requires_grad,
+        ), f"{where}: {want} became {got}"
+        torch.testing.assert_close(
+            got, want, equal_nan=True, msg=lambda m: f"{where}: {m}", **({"rtol": 0, "atol": 0} if exact else {})
+        )
     elif isinstance(want, BaseException):
         assert str(want) == str(got), f"{where}: {want!r} became {got!r}"
         for part in ("__cause__", "__context__"):

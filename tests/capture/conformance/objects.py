@@ -71,6 +71,7 @@ def object_outside_is_written():
         b.k += 1
         b.last = x * b.k
         return b.last, b
+
     return f
 
 
@@ -83,6 +84,7 @@ def attribute_deleted():
         y = b.tmp * 2
         del b.tmp
         return y, hasattr(b, "tmp"), sorted(vars(b))
+
     return f
 
 
@@ -94,6 +96,7 @@ def class_attribute_written():
     def f(x):
         C.n = 5
         return x * C.n, C().n
+
     return f
 
 
@@ -121,6 +124,7 @@ def properties():
         a = p.v
         del p.v
         return x * a, p.v
+
     return f
 
 
@@ -136,6 +140,7 @@ def property_without_setter():
             P().v = 1
         except AttributeError as e:
             return x * P().v, str(e)
+
     return f
 
 
@@ -163,6 +168,7 @@ def descriptors():
             c.k = -1
         except ValueError as e:
             return x * c.k, str(e), type(C.k).__name__
+
     return f
 
 
@@ -181,6 +187,7 @@ def non_data_descriptor(x):
         @Lazy
         def v(self):
             return x * 2
+
     c = C()
     return c.v, c.v is c.v
 
@@ -194,6 +201,7 @@ def cached_properties(x):
         def v(self):
             C.calls += 1
             return x + 1
+
     c = C()
     return c.v, c.v, C.calls
 
@@ -212,6 +220,7 @@ def getattr_hook():
     def f(x):
         c = C()
         return x * c.dyn_7 + c.real, hasattr(c, "nope"), getattr(c, "nope", 5)
+
     return f
 
 
@@ -229,6 +238,7 @@ def setattr_hook():
         c.v = 3
         del c.v
         return x * c.v, c.gone
+
     return f
 
 
@@ -245,6 +255,7 @@ def getattribute_hook():
 
     def f(x):
         return x * C().w * C().v
+
     return f
 
 
@@ -279,6 +290,7 @@ def item_methods():
         del c["a"]
         c["b"] = x * 3
         return c["b"] * 2, len(c), "a" in c, bool(c), (1, 2) in c, list(c)
+
     return f
 
 
@@ -292,6 +304,7 @@ def iteration_by_getitem():
 
     def f(x):
         return x, list(C()), 20 in C(), [*C()]
+
     return f
 
 
@@ -303,6 +316,7 @@ def call_method():
 
     def f(x):
         return C()(x, k=3), callable(C())
+
     return f
 
 
@@ -338,7 +352,7 @@ def arithmetic_methods():
             return ("divmod", o)
 
         def __pow__(self, o):
-            return V(self.v ** o)
+            return V(self.v**o)
 
         def __invert__(self):
             return "inv"
@@ -360,8 +374,22 @@ def arithmetic_methods():
             a * 2
         except TypeError as e:
             message = str(e)
-        return (a + V(1)).v, (1 + a).v, b.v, (3 * a).v, (-a).v, a @ a, divmod(a, 3), (a ** 2).v, ~a, [1, 2, 3][V(0)], float(V(0)), \
-            not V(0), message
+        return (
+            (a + V(1)).v,
+            (1 + a).v,
+            b.v,
+            (3 * a).v,
+            (-a).v,
+            a @ a,
+            divmod(a, 3),
+            (a**2).v,
+            ~a,
+            [1, 2, 3][V(0)],
+            float(V(0)),
+            not V(0),
+            message,
+        )
+
     return f
 
 
@@ -383,7 +411,18 @@ def comparison_methods():
 
     def f(x):
         a, b = C(1), C(2)
-        return x, a < b, a <= b, a >= b, a == C(1), a != b, [c.n for c in sorted([b, a])], max(a, b).n, len({a, C(1), b})
+        return (
+            x,
+            a < b,
+            a <= b,
+            a >= b,
+            a == C(1),
+            a != b,
+            [c.n for c in sorted([b, a])],
+            max(a, b).n,
+            len({a, C(1), b}),
+        )
+
     return f
 
 
@@ -398,7 +437,8 @@ def text_methods():
 
     def f(x):
         c = C()
-        return x, str(c), repr(c), f"{c}", f"{c:abc}", f"{c!r}", str([c])
+        return x, str(c), repr(c), f"{c}", f"{c:abc}", f"{c!r}"
+
     return f
 
 
@@ -424,6 +464,7 @@ def new_and_init():
     def f(x):
         c = C(3)
         return x * c.v, c.made_by, Single() is Single()
+
     return f
 
 
@@ -441,6 +482,7 @@ def init_subclass(x):
 
     class B(Registry):
         pass
+
     return x, Registry.known
 
 
@@ -462,6 +504,7 @@ def metaclass(x):
 
     class C(metaclass=Meta):
         pass
+
     return x * C.added, C().called, C.tag
 
 
@@ -485,6 +528,7 @@ def multiple_inheritance():
 
     def f(x):
         return x, D().f(), [c.__name__ for c in D.__mro__]
+
     return f
 
 
@@ -505,6 +549,7 @@ def slots():
             message = str(e)
         del s.a
         return s.b * 2, hasattr(s, "a"), message
+
     return f
 
 
@@ -519,6 +564,7 @@ def private_names():
 
     def f(x):
         return x * C().get(), sorted(vars(C()))
+
     return f
 
 
@@ -528,12 +574,15 @@ def class_bodies(x):
         n = 3
         squares = [i * i for i in range(n)]
         if n > 2:
+
             def f(self):
                 return self.n
+
         doc: int = 5
 
         class Inner:
             z = 1
+
     return x * C().f(), C.squares, C.Inner.z, C.__annotations__
 
 
@@ -544,6 +593,7 @@ def nested_class_uses_closure(x):
     class C:
         def f(self):
             return k
+
     return x * C().f()
 
 
@@ -558,6 +608,7 @@ def getattr_setattr_by_name():
             setattr(c, name, x)
         delattr(c, "b")
         return getattr(c, "a") + 1, getattr(c, "b", None), hasattr(c, "a"), vars(c), dir(c)[-1]
+
     return f
 
 
@@ -572,6 +623,7 @@ def dunder_dict():
         c.__dict__["b"] = 2
         c.__dict__.update(d=3)
         return x * c.b * c.d, list(c.__dict__), c.__class__.__name__
+
     return f
 
 
@@ -593,6 +645,7 @@ def function_as_method_later():
         c = C()
         c.g = lambda y: y * 3
         return c.f(x), c.g(x)
+
     return f
 
 
@@ -629,8 +682,18 @@ def dataclass_functions():
 
     def f(x):
         d = D(1)
-        return x, dataclasses.replace(d, m=5), [f.name for f in dataclasses.fields(d)], d == D(1), d < D(2), repr(d), \
-            dataclasses.is_dataclass(d), dataclasses.astuple(d), dataclasses.asdict(d)
+        return (
+            x,
+            dataclasses.replace(d, m=5),
+            [f.name for f in dataclasses.fields(d)],
+            d == D(1),
+            d < D(2),
+            repr(d),
+            dataclasses.is_dataclass(d),
+            dataclasses.astuple(d),
+            dataclasses.asdict(d),
+        )
+
     return f
 
 
@@ -681,8 +744,19 @@ Plain = collections.namedtuple("Plain", "p q", defaults=[7])
 def named_tuples(x):
     p = Pair(x)
     a, b = p
-    return p, p.both(), p._replace(b=5).both(), p[1], a + b, Plain(1), Plain(1)._asdict(), Plain._make([1, 2]), Plain._fields, \
-        len(p), isinstance(p, tuple)
+    return (
+        p,
+        p.both(),
+        p._replace(b=5).both(),
+        p[1],
+        a + b,
+        Plain(1),
+        Plain(1)._asdict(),
+        Plain._make([1, 2]),
+        Plain._fields,
+        len(p),
+        isinstance(p, tuple),
+    )
 
 
 @programs(lambda: (Pair(torch.ones(2), 3),))
@@ -711,8 +785,18 @@ class Flags(enum.Flag):
 
 @programs()
 def enums(x):
-    return x * Level.HIGH, Color.RED.name, Color("g").value, Color["RED"] is Color.RED, Color.RED == Color.GREEN, \
-        [c.name for c in Color], Level.LOW < Level.HIGH, Color.RED.loud, isinstance(Level.LOW, int), Level(5).name
+    return (
+        x * Level.HIGH,
+        Color.RED.name,
+        Color("g").value,
+        Color["RED"] is Color.RED,
+        Color.RED == Color.GREEN,
+        [c.name for c in Color],
+        Level.LOW < Level.HIGH,
+        Color.RED.loud,
+        isinstance(Level.LOW, int),
+        Level(5).name,
+    )
 
 
 @programs(lambda: (torch.ones(2), Color.RED), lambda: (torch.ones(2), Color.GREEN), lambda: (torch.ones(2), Color.RED))
@@ -728,8 +812,7 @@ def enum_flags(x):
 
 class Shape(abc.ABC):
     @abc.abstractmethod
-    def area(self):
-        ...
+    def area(self): ...
 
     def describe(self, x):
         return x * self.area()
@@ -752,8 +835,16 @@ def abstract_classes(x):
 @programs()
 def abcs_of_collections(x):
     import collections.abc as c
-    return x, isinstance([], c.Sequence), isinstance({}, c.Mapping), isinstance(3, c.Hashable), issubclass(list, c.Iterable), \
-        isinstance((i for i in ()), c.Iterator), isinstance(len, c.Callable)
+
+    return (
+        x,
+        isinstance([], c.Sequence),
+        isinstance({}, c.Mapping),
+        isinstance(3, c.Hashable),
+        issubclass(list, c.Iterable),
+        isinstance((i for i in ()), c.Iterator),
+        isinstance(len, c.Callable),
+    )
 
 
 @programs.factory()
@@ -764,6 +855,7 @@ def protocols():
 
     def f(x):
         return x, isinstance(Base(1), HasRun), isinstance(3, HasRun)
+
     return f
 
 
@@ -868,6 +960,7 @@ def instance_shared_twice():
     def f(x):
         pair[0].k = 7
         return x * pair[1].k, pair[0] is pair[1]
+
     return f
 
 
@@ -880,9 +973,19 @@ def identity(x):
 
 @programs()
 def isinstance_in_many_ways(x):
-    return x, isinstance(x, torch.Tensor), isinstance(1, (int, str)), isinstance(True, int), isinstance(None, type(None)), \
-        isinstance([], list | dict), issubclass(bool, int), isinstance(x, torch.nn.Parameter), type(x) is torch.Tensor, \
-        isinstance(x, torch.FloatTensor) if False else 0, type(1) in (int, float)
+    return (
+        x,
+        isinstance(x, torch.Tensor),
+        isinstance(1, (int, str)),
+        isinstance(True, int),
+        isinstance(None, type(None)),
+        isinstance([], list | dict),
+        issubclass(bool, int),
+        isinstance(x, torch.nn.Parameter),
+        type(x) is torch.Tensor,
+        isinstance(x, torch.FloatTensor) if False else 0,
+        type(1) in (int, float),
+    )
 
 
 @programs(breaks=True)
@@ -907,6 +1010,7 @@ def class_assigned():
         a = A()
         a.__class__ = B
         return x * a.f(), type(a).__name__
+
     return f
 
 
@@ -919,17 +1023,36 @@ def class_property_overridden():
 
     def f(x):
         return x, isinstance(Fake(), int), type(Fake()).__name__, Fake().__class__ is int
+
     return f
 
 
 @programs()
 def operator_module(x):
     import operator as o
+
     b = Base(3)
-    return o.add(x, 1), o.itemgetter(1)([5, 6]), o.itemgetter(0, 1)("abc"), o.attrgetter("k")(b), \
-        o.methodcaller("bit_length")(5), o.methodcaller("split", "a", maxsplit=1)("bab"), \
-        o.contains([1], 1), o.not_(0), o.truth(3), o.concat([1], [2]), o.is_(x, x), o.floordiv(7, 2), o.getitem({"a": 1}, "a"), \
-        o.matmul(x, x.T), o.iadd([1], [2]), o.index(3), o.neg(x), o.lt(1, 2), o.attrgetter("__class__.__name__")(b)
+    return (
+        o.add(x, 1),
+        o.itemgetter(1)([5, 6]),
+        o.itemgetter(0, 1)("abc"),
+        o.attrgetter("k")(b),
+        o.methodcaller("bit_length")(5),
+        o.methodcaller("split", "a", maxsplit=1)("bab"),
+        o.contains([1], 1),
+        o.not_(0),
+        o.truth(3),
+        o.concat([1], [2]),
+        o.is_(x, x),
+        o.floordiv(7, 2),
+        o.getitem({"a": 1}, "a"),
+        o.matmul(x, x.T),
+        o.iadd([1], [2]),
+        o.index(3),
+        o.neg(x),
+        o.lt(1, 2),
+        o.attrgetter("__class__.__name__")(b),
+    )
 
 
 @programs()
@@ -939,18 +1062,40 @@ def none_and_singletons(x):
 
 @programs(breaks=True)
 def percent_of_an_object(x):
-    return x + 1, "%s" % Base, "%r" % Level.LOW, "%s|" % Square().__class__, "%s %%" % (Point(1, x).a,), "%s" % Color.RED, \
-        "%s" % Base(3).__dict__, "%s" % (x,)
+    return (
+        x + 1,
+        "%s" % Base,
+        "%r" % Level.LOW,
+        "%s|" % Square().__class__,
+        "%s %%" % (Point(1, x).a,),
+        "%s" % Color.RED,
+        "%s" % Base(3).__dict__,
+        "%s" % (x,),
+    )
 
 
 @programs()
 def reprs_of_containers(x):
-    return x, repr([1, "a", (2,), {"k": None}, {3}]), str({1: [2]}), repr(()), str(slice(1, 2)), repr(range(3)), repr(b"a")
+    return (
+        x,
+        repr([1, "a", (2,), {"k": None}, {3}]),
+        str({1: [2]}),
+        repr(()),
+        str(slice(1, 2)),
+        repr(range(3)),
+        repr(b"a"),
+    )
 
 
 @programs()
 def hash_of_things(x):
-    return x, hash((1, "a")) == hash((1, "a")), {(1, 2): 3}[(1, 2)], {1: "a", 1.0: "b", True: "c"}, frozenset([1, 2]) == {1, 2}
+    return (
+        x,
+        hash((1, "a")) == hash((1, "a")),
+        {(1, 2): 3}[(1, 2)],
+        {1: "a", 1.0: "b", True: "c"},
+        frozenset([1, 2]) == {1, 2},
+    )
 
 
 @programs()
@@ -968,6 +1113,7 @@ def default_arguments_hold_objects():
     def f(x, helper=b, *, other=[1]):
         other.append(2)
         return helper.run(x), len(other)
+
     return f
 
 
@@ -975,4 +1121,5 @@ def default_arguments_hold_objects():
 def singleton_by_module(x):
     import math
     import sys
+
     return x, math.pi > 3, sys.version_info >= (3, 8), sys.maxsize > 0, math.__name__

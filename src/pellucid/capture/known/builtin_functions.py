@@ -64,6 +64,10 @@ def instance_of(cx: Capture, v: Value, cls: Any) -> bool:
     except TypeError as e:
         if isinstance(v, InstanceVal) and v.obj is not None:
             return isinstance(v.obj, cls)
+        try:
+            isinstance(None, cls)           # says what is wrong with it in isinstance's own words
+        except TypeError as own:
+            raise cx.reraise(own) from None
         raise cx.reraise(e) from None
     raise Broken("PB112", f"isinstance() of a {t.__name__}, whose class overrides __class__", cx.fixed(isinstance),
                  [v, cx.fixed(cls)])

@@ -167,7 +167,10 @@ def sequence_contains(cx: Capture, s: SequenceVal, item: Value) -> Any:
     for x in s.load(cx):
         if x is item:
             return True
-        r = compare(cx, operator.eq, x, item)
+        try:
+            r = compare(cx, operator.eq, x, item)
+        except Broken:
+            r = NotImplemented          # a break belongs to the comparison of these two, in Python code
         if not isinstance(r, Const):
             return Invoke(polyfill(cx, "contains_by_iteration"), [s, item], then="truth")
         if r.truth(cx):
@@ -293,7 +296,7 @@ class ViewVal(Value):
         return [TupleVal([key_value(cx, k), v]) for k, v in items.items()]
 
     def iterate(self, cx: Capture) -> Any:
-        return _iterator.SequenceIter.over(self.elements(cx) or [])
+        return _iterator.KeysIter(TupleVal(self.elements(cx) or []), self.dict)
 
     def length(self, cx: Capture) -> Any:
         return self.dict.length(cx)

@@ -18,7 +18,8 @@ from ..values.builtin import KNOWN, PURE
 
 PURE.update((
     len, int, float, complex, str, bytes, repr, ascii, chr, ord, hex, oct, bin, round, divmod, pow, abs, hash, format,
-    operator.index, isinstance, issubclass, operator.itemgetter, operator.attrgetter, operator.methodcaller, operator.truth,
+    operator.index, isinstance, issubclass, operator.itemgetter, operator.attrgetter,
+    operator.methodcaller, operator.truth,
     str.maketrans, int.from_bytes, float.fromhex,
     torch.dtype.to_real, torch.promote_types, torch.can_cast, torch.finfo, torch.iinfo, torch.device, torch.typename,
     torch.get_default_dtype, torch.is_storage, torch.get_num_threads,

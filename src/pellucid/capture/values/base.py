@@ -20,6 +20,8 @@ class Value:
     __slots__ = ()
     identity = True
     """Two values of this kind are the same object only if they are one value; False for immutable ones."""
+    opaque = False
+    """Nothing is known of how it iterates: each use is Python's own."""
 
     def pytype(self, cx: Capture) -> type:
         """type(v) in the program, guarded."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...guards.types import Source
 from ...ops.registry import FUNCTIONS, METHODS
 from ..types import Build, FromConst, FromSource, Recipe
-from .base import Broken, Invoke, NotConstant, Result, Value
+from .base import Broken, Invoke, NotConstant, Result, Value, give_up
 from .constant import Const
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
         return None
     if known is not None:
         check_identity(cx, me)
-        r = known(cx, args, kwargs)
+        try:
+            r = known(cx, args, kwargs)
+        except Broken as e:
+            raise whole_call(e, me, args, kwargs) from None
         if r is not None:
             return r
     if obj in FUNCTIONS:
@@ -47,6 +50,18 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
         check_identity(cx, me)
         return call_pure(cx, me, obj, args, kwargs)
     return None
+
+
+def whole_call(e: Broken, me: Value, args: list[Value], kwargs: dict[str, Value]) -> Broken:
+    """A break inside what is known of a callable: one native operation stands for the instruction, so that has to be
+    the call itself and not, say, the comparison that max() came to."""
+    if e.function is None or e.whole or e.then != "push":
+        return e
+    if len(e.args_) == len(args) and all(a is b for a, b in zip(e.args_, args)) and len(e.kwargs) == len(kwargs):
+        return e
+    if any(isinstance(a, (_iterator.IterVal, _iterator.GeneratorVal)) for a in args):
+        return give_up(e.message)               # items may have been taken from it already
+    return Broken(e.code, e.message, me, args, kwargs, e.remedy)
 
 
 def check_identity(cx: Capture, me: Value) -> None:
@@ -191,7 +206,10 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
     else:
         fn = _type_method(owner, name)
         if fn is not None:
-            r = fn(cx, self, args, kwargs)
+            try:
+                r = fn(cx, self, args, kwargs)
+            except Broken as e:
+                raise whole_call(e, me, args if type(me) is not BuiltinVal else [self, *args], kwargs) from None
             if r is not None:
                 return r
     if type(self) is Const:
@@ -310,6 +328,7 @@ METHODS_OF = TYPE_METHODS
 from .. import torch_calls as _torch_calls  # noqa: E402
 from ..known import classes as _classes  # noqa: E402
 from . import instance as _instance  # noqa: E402
+from . import iterator as _iterator  # noqa: E402
 from . import klass as _klass  # noqa: E402
 from . import number as _number  # noqa: E402
 from . import size as _size  # noqa: E402

@@ -96,7 +96,8 @@ class InstanceVal(Value):
                 return v if v is not None else MethodVal_(cx.fixed(raw), self)
             if t is property:
                 if raw.fget is None:
-                    raise cx.raised(AttributeError, f"property {name!r} of {self.cls.__qualname__!r} object has no getter")
+                    raise cx.raised(AttributeError,
+                                    f"property {name!r} of {self.cls.__qualname__!r} object has no getter")
                 return Invoke(cx.fixed(raw.fget), [self])
             if not _is_data(raw):
                 v = self.dict.get(cx, name)

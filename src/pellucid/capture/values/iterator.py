@@ -66,6 +66,23 @@ class SequenceIter(IterVal):
         return Build("iterator", (cx.recipe(self.items), FromConst(self.position)), "sequence")
 
 
+class KeysIter(SequenceIter):
+    """Over the keys that a dict or set had; raises once their number is another one, as Python's does."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, items: SequenceVal, of: Any):
+        super().__init__(items)
+        self.of = of
+
+    def advance(self, cx: Capture) -> Any:
+        if self.position >= 0 and len(self.of.load(cx)) != len(self.items.load(cx)):
+            self.position = -1
+            what = "dictionary" if issubclass(self.of.cls, dict) else "Set"
+            raise cx.raised(RuntimeError, f"{what} changed size during iteration")
+        return super().advance(cx)
+
+
 class RangeIter(IterVal):
     __slots__ = ("start", "stop", "step")
 
@@ -231,8 +248,8 @@ def known_iterator(cx: Capture, v: Value) -> IterVal | None:
     """iter(v) where that is known at once and every step is; else None."""
     if isinstance(v, IterVal):
         return v
-    if isinstance(v, (GeneratorVal,)):
-        return None
+    if isinstance(v, GeneratorVal) or v.opaque:
+        return None                 # its steps are Python's, or a break of their own
     if isinstance(v, (ListVal, TupleVal)):
         v.load(cx)
         return SequenceIter(v)

@@ -164,7 +164,7 @@ class DictVal(Value):
         return [key_value(cx, k) for k in self.load(cx)]
 
     def iterate(self, cx: Capture) -> Result:
-        return _iterator.SequenceIter.over(self.elements(cx) or [])
+        return _iterator.KeysIter(_sequence.TupleVal(self.elements(cx) or []), self)
 
     def getitem(self, cx: Capture, key: Value) -> Result:
         k = key.key(cx)

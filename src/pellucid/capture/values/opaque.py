@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 class OpaqueVal(Value):
     __slots__ = ("obj", "source", "typed")
+    opaque = True
 
     def __init__(self, cx: Capture, obj: Any, source: Source):
         self.obj, self.source = obj, source

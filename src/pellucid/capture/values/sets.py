@@ -62,7 +62,7 @@ class SetVal(Value):
         return [key_value(cx, k) for k in self.load(cx)]
 
     def iterate(self, cx: Capture) -> Result:
-        return _iterator.SequenceIter.over(self.elements(cx) or [])
+        return _iterator.KeysIter(_iterator.TupleVal(self.elements(cx) or []), self)
 
     def contains(self, cx: Capture, item: Value) -> bool:
         return item.key(cx) in self.load(cx)
