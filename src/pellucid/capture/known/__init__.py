@@ -15,5 +15,5 @@ from . import (
            torch_state,
 )
 
-__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "getters", "iteration", "numpy_numbers",
-           "opaque", "pure", "torch_state"]
+__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "getters", "iteration",
+           "numpy_numbers", "opaque", "pure", "torch_state"]

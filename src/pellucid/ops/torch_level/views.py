@@ -127,7 +127,7 @@ def t(b: GraphBuilder, input: Val) -> Val:
     return b.emit("permute", x, tuple(range(x.ndim - 1, -1, -1)))
 
 
-@expansion("Tensor.T", "Tensor.H")
+@expansion("Tensor.T")
 def reversed_dims(b: GraphBuilder, input: Val) -> Val:
     x = need_tensor(input)
     if x.ndim not in (0, 2):
@@ -135,7 +135,28 @@ def reversed_dims(b: GraphBuilder, input: Val) -> Val:
     return b.emit("permute", x, tuple(range(x.ndim - 1, -1, -1)))
 
 
-@expansion("Tensor.mT", "Tensor.mH", "torch.adjoint", "Tensor.adjoint")
+def _conjugated(x: Val, name: str) -> None:
+    if x.dtype.is_complex:
+        raise Unsupported(f"{name} of a complex tensor is a conjugated view",
+                          "use .resolve_conj() outside the compiled part")
+
+
+@expansion("Tensor.H")
+def conjugate_transpose(b: GraphBuilder, input: Val) -> Val:
+    x = need_tensor(input)
+    _conjugated(x, ".H")
+    if x.ndim not in (0, 2):
+        raise WouldRaise("tensor.H is only supported on matrices (2-D tensors)")
+    return b.emit("permute", x, tuple(range(x.ndim - 1, -1, -1)))
+
+
+@expansion("Tensor.mH", "torch.adjoint", "Tensor.adjoint")
+def adjoint(b: GraphBuilder, input: Val) -> Val:
+    _conjugated(need_tensor(input), "adjoint()")
+    return matrix_transpose(b, input)
+
+
+@expansion("Tensor.mT")
 def matrix_transpose(b: GraphBuilder, input: Val) -> Val:
     x = need_tensor(input)
     if x.ndim < 2:
