@@ -39,6 +39,11 @@ class Record:
                 sink(event)
         return event
 
+    def repeat(self, kind: str) -> None:
+        """One more of what was emitted often already: counted exactly, not kept."""
+        with self._lock:
+            self._counts[kind] += 1
+
     def wanted(self, kind: str) -> bool:
         """Whether a subscriber listens to the kind: what is costly to put into words is made only then."""
         return any(kinds is None or kind in kinds for _, kinds in self._sinks)
@@ -78,3 +83,4 @@ class Record:
 record = Record()
 emit = record.emit
 subscribe = record.subscribe
+repeat = record.repeat

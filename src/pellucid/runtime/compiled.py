@@ -28,7 +28,7 @@ from ..guards.sources import Scope, load
 from ..guards.sources import name as source_name
 from ..guards.types import Guard, Source
 from ..options import Options
-from . import frontend, resume, stance
+from . import frontend, resume, stance, trial
 from .background import Background, working_here
 from .collector import resting
 from .continuation import Resume
@@ -112,8 +112,9 @@ class Compiled:
             e.__traceback__ = users_only(e.__traceback__)
             raise
 
-    def drive(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any) -> Any:
-        """From table to table until a segment returns."""
+    def drive(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any, first: Entry | None = None) -> Any:
+        """From table to table until a segment returns. first: the entry that the call began with, where it has run."""
+        crossed, compiled, start = 0, False, 0.0
         while True:
             for entry in table.entries:
                 if entry.check(*slots):
@@ -125,12 +126,21 @@ class Compiled:
                 found = self.miss(table, slots)
                 if isinstance(found, str):
                     return self.leave(table, slots, args, kwargs, found)
-                entry = found
+                entry, compiled = found, True
+            if crossed == 0:
+                start = time.perf_counter()
+                if first is None:
+                    first = entry
+                    if entry.trial is not None and entry.trial.python and table.resume is None:
+                        return trial.by_python(self, entry, args, kwargs)
+            crossed += 1
             try:
                 result = entry.run(*slots)
             except StepFailed as e:
                 return self.leave(table, slots, args, kwargs, f"a step failed: {e}")
             if entry.final:
+                if crossed > trial.OFTEN and not compiled and first is not None:
+                    trial.crossed_often(self, first, crossed, time.perf_counter() - start)
                 return result
             table, slots = result
 
@@ -153,8 +163,10 @@ class Compiled:
         return resume.run(table.resume, slots)
 
     def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
-        self.count(why)
-        record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
+        if self.count(why) <= KEPT_FALLBACKS or record.wanted("eager_fallback"):
+            record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
+        else:
+            record.repeat("eager_fallback")
         result = self.target.call(*args, **kwargs)
         if isinstance(why, MayRaise):
             raise broken(why.exit)          # the program itself catches what is raised there
@@ -166,12 +178,13 @@ class Compiled:
                                     "report this; without fullgraph=True and strict the call gives eager's result")
         return result
 
-    def count(self, why: str) -> None:
-        """One more call that ran in plain Python for this reason."""
+    def count(self, why: str) -> int:
+        """One more call that ran in plain Python for this reason; how many that makes."""
         reason = str(why)
         if reason not in self.reasons and len(self.reasons) >= MOST_REASONS:
             reason = "other reasons"
         self.reasons[reason] += 1
+        return self.reasons[reason]
 
     # ---------------------------------------------------------------- tables
     def root(self, words: tuple[Any, ...]) -> Table:
@@ -519,6 +532,8 @@ class MayRaise(str):
         return made
 
 
+KEPT_FALLBACKS = 64
+"""Eager calls for one reason that are events of their own; later ones are only counted."""
 FORCED = "set_stance('force_eager')"
 WOULD_RAISE = "PB115"
 OVERLAP = "a tensor that is written shares memory with another input"

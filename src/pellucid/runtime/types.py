@@ -72,6 +72,8 @@ class Entry:
     """"forward" and, once training is compiled, "backward"."""
     native: Any = None
     """What the native fast path keeps for this entry."""
+    trial: Any = None
+    """trial.Trial of an entry whose calls cross many breaks."""
 
     @property
     def segment(self) -> Segment:

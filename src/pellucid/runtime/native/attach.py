@@ -75,7 +75,8 @@ class NativeEntry:
     @property
     def waiting(self) -> bool:
         """Whether it should be translated (again) when its guards hold in a call."""
-        return self.why is None and (self.native is None or self.native.stale)
+        trial = self.entry.trial
+        return self.why is None and (self.native is None or self.native.stale) and (trial is None or not trial.python)
 
     def sync(self) -> None:
         """Add the native hits since the last time to the entry's own."""
@@ -126,6 +127,15 @@ class Fast:
     def sync(self) -> None:
         for e in self.entries:
             e.sync()
+
+    def pause(self, entry: Entry) -> None:
+        """No native calls of `entry` for now: its NativeEntry says when it is waiting again."""
+        for e in self.entries:
+            if e.entry is entry and e.native is not None:
+                e.sync()
+                e.hits += e.native.hits
+                e.native = None
+        self.hang()
 
     def hang(self) -> None:
         """Make the native entries callable again."""
@@ -343,14 +353,14 @@ def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, 
                         f"end of {compiled.target.name} #{e.entry.number}")
     if e.entry.final:
         return made
-    owner = weakref.ref(compiled)
+    owner, first = weakref.ref(compiled), e.entry
 
     def go_on(outputs: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
         me = owner()
         assert me is not None
         try:
             table, slots = made(outputs, arguments)
-            return me.drive(table, slots, (), {})
+            return me.drive(table, slots, (), {}, first)
         except BaseException as error:
             error.__traceback__ = users_only(error.__traceback__)
             raise

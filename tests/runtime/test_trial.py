@@ -1,0 +1,76 @@
+"""A callable that breaks often is timed against Python, and its results stay right whichever runs it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import pellucid
+from pellucid.runtime import trial
+
+
+def total(x):
+    out = 0.0
+    for _ in range(40):
+        out += x.item()
+    return out
+
+
+@pytest.mark.parametrize("backend", ["llvm", "eager"])
+def test_a_storm_of_breaks_is_left_to_python(backend):
+    fast = pellucid.compile(total, backend=backend, options={"strict": True})
+    for k in range(30):
+        assert fast(torch.tensor(float(k))) == total(torch.tensor(float(k)))
+    reasons = fast.__pellucid__.reasons
+    assert any("40 breaks in a call" in r or "left to Python" in r or "kept compiled" in r for r in reasons), reasons
+    [kept] = [e for t in fast.__pellucid__.roots.values() for e in t.entries if e.trial is not None]
+    assert kept.trial.decided and kept.trial.crossed >= trial.OFTEN
+    if kept.trial.python:
+        assert "left to Python" in kept.trial.why and max(reasons.values()) >= 10
+        assert "left to Python" in str(pellucid.explain(fast))
+
+
+def test_few_breaks_are_not_tried():
+    def f(x):
+        for _ in range(3):
+            x = x + x.sum().item()
+        return x
+
+    fast = pellucid.compile(f, options={"strict": True})
+    for _ in range(12):
+        assert torch.equal(fast(torch.ones(3)), f(torch.ones(3)))
+    assert not fast.__pellucid__.reasons
+
+
+def test_what_is_faster_compiled_stays_compiled(monkeypatch):
+    fast = pellucid.compile(total, options={"strict": True})
+    call, slow = fast.__pellucid__.target.call, []
+
+    class Target:
+        def __getattr__(self, name):
+            return getattr(target, name)
+
+        def call(self, *args, **kwargs):
+            import time
+
+            slow.append(1)
+            time.sleep(0.02)
+            return call(*args, **kwargs)
+    target = fast.__pellucid__.target
+    monkeypatch.setattr(fast.__pellucid__, "target", Target())
+    for k in range(20):
+        assert fast(torch.tensor(float(k))) == total(torch.tensor(float(k)))
+    assert len(slow) == trial.SAMPLES
+
+
+def test_an_error_in_python_is_the_users_own():
+    def f(x, n):
+        for _ in range(40):
+            x.item()
+        return [1, 2][n]
+
+    fast = pellucid.compile(f, options={"strict": True})
+    for _ in range(20):
+        assert fast(torch.ones(()), 1) == 2
+        with pytest.raises(IndexError, match="list index out of range"):
+            fast(torch.ones(()), 5)
