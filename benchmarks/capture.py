@@ -3,8 +3,8 @@
     python benchmarks/capture.py [--models bert,llama] [--repeat 7]
 
 One process, the systems in turn, medians (and quartiles). "capture" is the time of the capture event: symbolic
-execution, guards and graph. "first call" is a whole first call with backend="eager" less a warm one, for both systems; Dynamo is
-reset before each. Both had a capture of another model before, so that nothing is imported while the clock runs.
+execution, guards and graph. "first call" is a whole first call with backend="eager" less a warm one, for both systems;
+Dynamo is reset before each. Both had a capture of another model before, so that nothing is imported while the clock runs.
 """
 
 from __future__ import annotations

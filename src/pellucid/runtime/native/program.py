@@ -110,13 +110,12 @@ def _start(p: Program) -> None:
     p.variable(KEY)[0] = key.value
     types = p.variable("types", 4)
     types[0], types[1], types[2] = id(torch.Tensor), id(int), id(None)
-    forked = p.variable("forked")
 
     serial = find("MKL_Set_Num_Threads_Local")
     one_thread = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(serial) if serial is not None else None
 
     def child() -> None:
-        forked[0] = 1
+        p.variable("forked")[0] = 1         # by way of the program, whose memory this keeps
         if one_thread is not None:
             one_thread(1)
 
