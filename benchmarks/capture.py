@@ -4,8 +4,8 @@
 
 One process, the systems in turn, medians (and quartiles). "capture" is the time of the capture event: symbolic
 execution, guards and graph. "first call" is a whole first call with backend="eager" less a warm one, for both systems;
-Dynamo is reset before each. Both had a capture of another model before, so that nothing is imported while the clock runs.
-"""
+Dynamo is reset before each. Another model was captured by both before, so that nothing is imported while the clock
+runs.
 
 from __future__ import annotations
 
