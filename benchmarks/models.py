@@ -5,11 +5,11 @@
     python benchmarks/models.py --write docs/models.md --counts counts.json
 
 Each row runs in a process of its own (forked once the libraries are loaded) under a time limit (seconds, --limit). A
-forward in eval mode under no_grad, float32, one thread. "ours" and "eager's" error: largest difference from the
-float64 result over its largest value, worst output. ok: each output is at most twice as far from float64 as eager's
-or within 4 eps sqrt(K), K the longest reduction; its shape, dtype and strides, and the type of the whole, are
-eager's; no internal error (strict). Breaks and graphs of torch.compile are counted by its own counters with a backend
-that runs the graph as it is.
+forward in eval mode under no_grad, float32, one thread. "ours" and "eager's" error: largest difference from the float64
+result over its largest value, worst output. ok: each output is at most twice as far from float64 as eager's or within
+4 eps sqrt(K), K the longest reduction; its shape, dtype and strides, and the type of the whole, are eager's; no
+internal error (strict). Breaks and graphs of torch.compile are counted by its own counters with a backend that runs the
+graph as it is.
 """
 
 from __future__ import annotations

@@ -126,3 +126,13 @@ def test_subclasses_of_list_and_set_from_outside_are_read_and_written(backend):
     plain = [1, 2]
     assert torch.equal(fast(x, plain, {3})[0], f(x, [1, 2], {3})[0])
     assert plain == [1, 2, 2]
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("fmt", [torch.contiguous_format, torch.channels_last])
+def test_shuffles_keep_the_memory_format(backend, fmt):
+    def f(x):
+        return nn.functional.pixel_shuffle(x, 2), nn.functional.pixel_unshuffle(x, 2), torch.channel_shuffle(x, 2)
+    x = torch.randn(2, 4, 8, 6).contiguous(memory_format=fmt)
+    for a, b in zip(run(f, x, backend=backend), f(x)):
+        assert torch.equal(a, b) and a.stride() == b.stride()

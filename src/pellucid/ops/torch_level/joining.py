@@ -10,6 +10,7 @@ import torch.nn.functional
 from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import Size, size_min
 from ..errors import Unsupported, WouldRaise
+from ..strides import contiguous, like_channels_last
 from .args import int_arg, need_tensor, numel, reject_out, size_arg, sizes_arg, wrap_dim, wrap_dims
 from .creation import constant
 from .declare import expansion
@@ -390,7 +391,7 @@ def pixel_shuffle(b: GraphBuilder, input: Val, upscale_factor: int) -> Val:
     n = len(lead)
     y = to_shape(b, x, lead + (c // (r * r), r, r, h, w))
     y = b.emit("permute", y, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return _copied(b, y, lead + (c // (r * r), h * r, w * r))
+    return _in_format_of(b, x, _copied(b, y, lead + (c // (r * r), h * r, w * r)))
 
 
 @expansion("F.pixel_unshuffle", "torch.pixel_unshuffle")
@@ -405,7 +406,7 @@ def pixel_unshuffle(b: GraphBuilder, input: Val, downscale_factor: int) -> Val:
     n = len(lead)
     y = to_shape(b, x, lead + (c, h // r, r, w // r, r))
     y = b.emit("permute", y, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return _copied(b, y, lead + (c * r * r, h // r, w // r))
+    return _in_format_of(b, x, _copied(b, y, lead + (c * r * r, h // r, w // r)))
 
 
 @expansion("F.channel_shuffle", "torch.channel_shuffle")
@@ -413,7 +414,14 @@ def channel_shuffle(b: GraphBuilder, input: Val, groups: int) -> Val:
     x = need_tensor(input)
     s = x.meta.shape
     y = to_shape(b, x, (s[0], groups, s[1] // groups) + s[2:])
-    return _copied(b, b.emit("permute", y, (0, 2, 1, *range(3, y.ndim))), s)
+    return _in_format_of(b, x, _copied(b, b.emit("permute", y, (0, 2, 1, *range(3, y.ndim))), s))
+
+
+def _in_format_of(b: GraphBuilder, x: Val, y: Val) -> Val:
+    """y as channels_last where x suggests that format."""
+    m = x.meta
+    usual = m.strides == contiguous(m.shape) or x.ndim != 4 or not like_channels_last(b.env, m.shape, m.strides)
+    return y if usual else b.emit("clone", y, torch.channels_last)
 
 
 def _copied(b: GraphBuilder, x: Val, shape: tuple[Size, ...]) -> Val:
