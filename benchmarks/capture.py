@@ -6,6 +6,7 @@ One process, the systems in turn, medians (and quartiles). "capture" is the time
 execution, guards and graph. "first call" is a whole first call with backend="eager" less a warm one, for both systems;
 Dynamo is reset before each. Another model was captured by both before, so that nothing is imported while the clock
 runs.
+"""
 
 from __future__ import annotations
 
