@@ -29,10 +29,15 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
     return (*found, ctypes.pythonapi)
 
 
+_ALLOCATOR = frozenset(("malloc", "free", "posix_memalign"))
+"""Looked up as the process's own code finds them: an allocator that was loaded before libc replaces libc's, and what
+torch deletes has to come from the same one."""
+
+
 @functools.cache
 def find(symbol: str) -> int | None:
     """The address of an exported function or variable, or None."""
-    for library in _libraries():
+    for library in (ctypes.CDLL(None),) if symbol in _ALLOCATOR else _libraries():
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(library, symbol))
         except ValueError:
