@@ -18,8 +18,9 @@ from ..registry import METHODS
 
 _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout)
 UNTRUE = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter",
-                    "linear_cross_entropy", "svd", "angle", "flip", "fliplr", "flipud"))
-"""Operators whose results on the CPU have other strides or offsets than torch's meta functions say."""
+                    "linear_cross_entropy", "svd", "angle", "flip", "fliplr", "flipud", "embedding_bag",
+                    "_embedding_bag", "_embedding_bag_forward_only"))
+"""Operators whose results on the CPU have other shapes, strides or offsets than torch's meta functions say."""
 _EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError)
 
 
