@@ -73,7 +73,7 @@ def timer(fn: Callable[..., Any], case: Case) -> timeit.Timer:
 
 
 def smallest(timers: dict[str, timeit.Timer], window: float, seconds: float = 4e-4) -> dict[str, float]:
-    """Least seconds a call of each system, in turn for `window` seconds: a shared machine has slow spells of seconds."""
+    """Least seconds a call of each system, in turn for `window` seconds: a shared machine has slow spells."""
     counts = {}
     for n, t in timers.items():
         one = min(t.timeit(10) for _ in range(5)) / 10
