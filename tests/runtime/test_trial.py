@@ -74,3 +74,22 @@ def test_an_error_in_python_is_the_users_own():
         assert fast(torch.ones(()), 1) == 2
         with pytest.raises(IndexError, match="list index out of range"):
             fast(torch.ones(()), 5)
+
+
+def test_nothing_native_is_hung_up_while_a_thread_runs_eagerly():
+    fast = pellucid.compile(lambda x: x + 1, options={"strict": True})
+    for _ in range(3):
+        fast(torch.ones(2))
+    native = fast.__pellucid__.fast
+    if native is None:
+        pytest.skip("no native call path here")
+    assert native.native.entries
+    [entry] = next(iter(fast.__pellucid__.roots.values())).entries
+    with pellucid.set_stance("force_eager"):
+        native.pause(entry)
+        assert native.native.entries == ()
+    hits = entry.hits
+    for _ in range(3):
+        fast(torch.ones(2))
+    native.sync()
+    assert native.native.entries and entry.hits == hits + 3

@@ -15,7 +15,7 @@ from .values.identity import IdVal
 from .values.instance import InstanceVal
 from .values.klass import ClassVal
 from .values.mapping import DictVal
-from .values.number import FloatVal, calculation, float_binary, is_number
+from .values.number import FloatVal, calculation, is_number
 from .values.opaque import OpaqueVal
 from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal
 from .values.sets import SetVal
@@ -66,7 +66,7 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         except Exception as e:
             raise cx.reraise(e) from None
     if ta is FloatVal or tb is FloatVal:
-        r = float_binary(cx, op, a, b)
+        r = calculation(cx, op, [a, b])
         if r is not None:
             return r
         if ta is not TensorVal and tb is not TensorVal and is_number(a) and is_number(b):
@@ -325,7 +325,7 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             raise cx.reraise(e) from None
         return TRUE if r is True else FALSE if r is False else cx.literal(r)
     if ta is FloatVal or tb is FloatVal:
-        r = float_binary(cx, op, a, b)
+        r = calculation(cx, op, [a, b])
         if r is not None:
             return r
     if any(type(v) is OpaqueVal and type(v.obj).__eq__ is not object.__eq__ for v in (a, b)):

@@ -23,6 +23,7 @@ from .symbolic_exceptions import CaptureRaised, Exceptions
 from .symbolic_iteration import Iteration
 from .torch_calls import load_catalogue
 from .values.base import Broken, Invoke, NotConstant, Raised, Value
+from .values.builtin import whole_call
 from .values.constant import FALSE, NONE, TRUE, Const
 from .values.function import CellVal, FunctionVal
 from .values.globals_ import builtin_value, globals_value
@@ -428,7 +429,11 @@ class Symbolic(Iteration, Exceptions):
     # ---------------------------------------------------------------- calls, functions, imports
     def call(self, f: Frame, function: Value, args: list[Any], keywords: dict[str, Any] | None) -> Any:
         self.frame = f
-        r = function.call(self.cx, args, keywords or {})
+        keywords = keywords or {}
+        try:
+            r = function.call(self.cx, args, keywords)
+        except Broken as e:
+            raise whole_call(e, function, args, keywords) from None
         return self.enter(f, r) if type(r) is Invoke else r
 
     def call_ex(self, f: Frame, function: Value, args: Any, keywords: Any) -> Any:
@@ -438,8 +443,7 @@ class Symbolic(Iteration, Exceptions):
         if xs is None:
             inv = Invoke(polyfill(self.cx, "call_with_items"), [function, args, DictVal(items=dict(kw))])
             return self.enter(f, inv)
-        r = function.call(self.cx, list(xs), kw)
-        return self.enter(f, r) if type(r) is Invoke else r
+        return self.call(f, function, list(xs), kw)
 
     def make_function(
         self, f: Frame, code: Any, defaults: Any, kwdefaults: Any, annotations: Any, closure: Any

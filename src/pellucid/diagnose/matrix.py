@@ -5,21 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..guards.explain import condition, failure, short
-from ..guards.sources import name
+from ..guards.explain import FailedGuard, failed_guards
 from ..runtime.table import MissRow, Table
-
-
-@dataclass(frozen=True, slots=True)
-class CellReport:
-    """One guard that failed: what was expected, what was there, and the operation that needed it."""
-
-    condition: str
-    source: str
-    expected: str
-    actual: str
-    cause: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +14,7 @@ class RowReport:
     """One call that no entry fitted. failed: (entry, its guards, those that failed) for each entry there was."""
 
     seconds: float
-    failed: tuple[tuple[int, int, tuple[CellReport, ...]], ...]
+    failed: tuple[tuple[int, int, tuple[FailedGuard, ...]], ...]
     outcome: str
     entry: int | None
 
@@ -87,11 +74,5 @@ def _table(t: Table) -> TableMatrix:
 
 
 def _row(r: MissRow, graphs: dict[int, Any]) -> RowReport:
-    failed = []
-    for number, outcomes in r.cells:
-        graph = graphs.get(number)
-        bad = tuple(CellReport(condition(o.guard, graph), name(o.guard.source), short(o.expected), short(o.actual),
-                               str(o.guard.cause) if o.guard.cause else "", failure(o, graph))
-                    for o in outcomes if not o.ok)
-        failed.append((number, len(outcomes), bad))
-    return RowReport(r.seconds, tuple(failed), r.outcome, r.entry)
+    failed = tuple((number, len(outcomes), failed_guards(outcomes, graphs.get(number))) for number, outcomes in r.cells)
+    return RowReport(r.seconds, failed, r.outcome, r.entry)

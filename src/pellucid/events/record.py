@@ -83,4 +83,3 @@ class Record:
 record = Record()
 emit = record.emit
 subscribe = record.subscribe
-repeat = record.repeat

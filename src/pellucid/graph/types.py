@@ -97,6 +97,16 @@ class GraphInput:
     """input | parameter | buffer | constant (a tensor that the captured code holds)"""
 
 
+def read_size(value: Any, dim: int | None) -> int:
+    """Size `dim` of a tensor, its stride ~dim where that is negative, or with None the integer that `value` is."""
+    return int(value if dim is None else value.shape[dim] if dim >= 0 else value.stride(~dim))
+
+
+def size_access(dim: int | None) -> str:
+    """The Python text that reads the same, to follow the value's: `.shape[1]`, `.stride(0)` or nothing."""
+    return "" if dim is None else f".shape[{dim}]" if dim >= 0 else f".stride({~dim})"
+
+
 @dataclass(frozen=True, slots=True)
 class SymbolDef:
     """Where a symbol's value is read at run time: size `dim` of graph input `input`; dim None: the input itself; a
@@ -108,12 +118,12 @@ class SymbolDef:
 
     def read(self, value: Any) -> int:
         """The symbol's value, of the input's."""
-        return int(value if self.dim is None else value.shape[self.dim] if self.dim >= 0 else value.stride(~self.dim))
+        return read_size(value, self.dim)
 
     @property
     def access(self) -> str:
-        """The Python text that follows the input's to read the symbol: `.shape[1]`, `.stride(0)` or nothing."""
-        return "" if self.dim is None else f".shape[{self.dim}]" if self.dim >= 0 else f".stride({~self.dim})"
+        """The Python text that follows the input's to read the symbol."""
+        return size_access(self.dim)
 
 
 @dataclass(frozen=True, slots=True)

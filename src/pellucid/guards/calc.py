@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..graph.types import read_size, size_access
 from ..shapes.dim import Dim, Sym, evaluate
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -49,15 +50,11 @@ class OfSizes:
     where: tuple[tuple[Sym, Any, int | None], ...]
 
 
-def _read(value: Any, dim: int | None) -> int:
-    return int(value if dim is None else value.shape[dim] if dim >= 0 else value.stride(~dim))
-
-
 def value_of(operand: Any, load: Callable[[Any], Any]) -> Any:
     if type(operand) is Number:
         return operand.value
     if type(operand) is OfSizes:
-        values: Mapping[Sym, int] = {s: _read(load(src), dim) for s, src, dim in operand.where}
+        values: Mapping[Sym, int] = {s: read_size(load(src), dim) for s, src, dim in operand.where}
         return evaluate(operand.size, values)
     return load(operand)
 
@@ -76,8 +73,7 @@ def _operand_text(operand: Any, text: Callable[[Any], str], hold: Callable[[Any]
     if type(operand) is Number:
         return hold(operand.value)
     if type(operand) is OfSizes:
-        names = {s.name: text(src) + ("" if dim is None else f".shape[{dim}]" if dim >= 0 else f".stride({~dim})")
-                 for s, src, dim in operand.where}
+        names = {s.name: text(src) + size_access(dim) for s, src, dim in operand.where}
         return "(" + re.sub(r"\bs\d+\b", lambda m: f"({names[m.group()]})", str(operand.size)) + ")"
     return text(operand)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..graph.types import Graph
@@ -97,6 +99,26 @@ def failure(o: Outcome, graph: Graph | None = None) -> str:
     if o.guard.kind == "tensor" and isinstance(o.actual, TensorGuard):
         return f"{n}: {_tensor_difference(o.expected, o.actual)}"
     return f"{explain(o.guard, graph)}: was {short(o.actual)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGuard:
+    """One guard that failed in a call: what was expected, what was there, and the operation that needed it."""
+
+    condition: str
+    source: str
+    kind: str
+    expected: str
+    actual: str
+    cause: str
+    text: str
+
+
+def failed_guards(row: Sequence[Outcome], graph: Graph | None) -> tuple[FailedGuard, ...]:
+    """Those of an entry's guards that did not hold."""
+    return tuple(FailedGuard(condition(o.guard, graph), name(o.guard.source), o.guard.kind, short(o.expected),
+                             short(o.actual), str(o.guard.cause) if o.guard.cause else "", failure(o, graph))
+                 for o in row if not o.ok)
 
 
 def _tensor_difference(want: TensorGuard, have: TensorGuard) -> str:

@@ -25,7 +25,7 @@ from ..graph.types import TensorMeta
 from ..guards import globalkey
 from ..guards.sources import load
 from ..guards.types import Source
-from ..options import Buckets, Options
+from ..options import Options
 from ..shapes.dim import Sym, evaluate, symbols
 from ..shapes.env import Range
 from ..shapes.padding import Mixes, check
@@ -251,9 +251,3 @@ def _shape(segment: Segment) -> tuple[object, ...]:
         return ("out", r.index) if type(r) is FromGraph else type(r).__name__
     assert isinstance(segment.exit, Return)
     return tuple(c.target for c in segment.graph.calls), len(segment.graph.outputs), outline(segment.exit.value)
-
-
-def places_exist(buckets: Buckets, target: Target) -> str | None:
-    """The first name that is no parameter of the target."""
-    return next((name for name, _, _ in buckets if name not in target.params), None)
-

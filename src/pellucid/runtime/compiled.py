@@ -21,7 +21,7 @@ from ..graph.text import to_text
 from ..guards import globalkey
 from ..guards.conditions import conditions
 from ..guards.evaluate import Outcome, disjoint, holds_all
-from ..guards.explain import condition, failure, short
+from ..guards.explain import condition, failed_guards, failure
 from ..guards.generate import check as make_check
 from ..guards.generate import forget
 from ..guards.sources import Scope, load
@@ -114,7 +114,7 @@ class Compiled:
 
     def drive(self, table: Table, slots: Sequence[Any], args: Any, kwargs: Any, first: Entry | None = None) -> Any:
         """From table to table until a segment returns. first: the entry that the call began with, where it has run."""
-        crossed, compiled, start = 0, False, 0.0
+        crossed, compiled, start = int(first is not None), False, time.perf_counter()
         while True:
             for entry in table.entries:
                 if entry.check(*slots):
@@ -127,22 +127,20 @@ class Compiled:
                 if isinstance(found, str):
                     return self.leave(table, slots, args, kwargs, found)
                 entry, compiled = found, True
-            if crossed == 0:
-                start = time.perf_counter()
-                if first is None:
-                    first = entry
-                    if entry.trial is not None and entry.trial.python and table.resume is None:
-                        return trial.by_python(self, entry, args, kwargs)
-            crossed += 1
+            if first is None:
+                first = entry
+                if entry.trial is not None and entry.trial.python:
+                    return trial.by_python(self, entry, args, kwargs)
             try:
                 result = entry.run(*slots)
             except StepFailed as e:
                 return self.leave(table, slots, args, kwargs, f"a step failed: {e}")
             if entry.final:
-                if crossed > trial.OFTEN and not compiled and first is not None:
+                if crossed >= trial.OFTEN and not compiled:
                     trial.crossed_often(self, first, crossed, time.perf_counter() - start)
                 return result
             table, slots = result
+            crossed += 1
 
     def favour(self, table: Table, entry: Entry) -> None:
         """Ask the entry that is hit most first."""
@@ -158,15 +156,11 @@ class Compiled:
         table.eager += 1
         if table.resume is None:
             return self.eagerly(why, args, kwargs, table)
-        self.count(why)
-        record.emit("eager_fallback", callable_id=self.id, continuation_id=table.number, message=why)
+        self.fell_back(why, continuation_id=table.number)
         return resume.run(table.resume, slots)
 
     def eagerly(self, why: str, args: Any, kwargs: Any, table: Table | None = None) -> Any:
-        if self.count(why) <= KEPT_FALLBACKS or record.wanted("eager_fallback"):
-            record.emit("eager_fallback", callable_id=self.id, message=why, table=table.number if table else None)
-        else:
-            record.repeat("eager_fallback")
+        self.fell_back(why, table=table.number if table else None)
         result = self.target.call(*args, **kwargs)
         if isinstance(why, MayRaise):
             raise broken(why.exit)          # the program itself catches what is raised there
@@ -178,13 +172,17 @@ class Compiled:
                                     "report this; without fullgraph=True and strict the call gives eager's result")
         return result
 
-    def count(self, why: str) -> int:
-        """One more call that ran in plain Python for this reason; how many that makes."""
+    def fell_back(self, why: str, **where: Any) -> None:
+        """One more call, or what followed a break, ran in plain Python for this reason: counted, and an event too for
+        the first KEPT_FALLBACKS of a reason and while somebody listens."""
         reason = str(why)
         if reason not in self.reasons and len(self.reasons) >= MOST_REASONS:
             reason = "other reasons"
         self.reasons[reason] += 1
-        return self.reasons[reason]
+        if self.reasons[reason] <= KEPT_FALLBACKS or record.wanted("eager_fallback"):
+            record.emit("eager_fallback", callable_id=self.id, message=why, **where)
+        else:
+            record.repeat("eager_fallback")
 
     # ---------------------------------------------------------------- tables
     def root(self, words: tuple[Any, ...]) -> Table:
@@ -280,7 +278,8 @@ class Compiled:
         told = stance.current()
         record.emit("cache_miss", callable_id=self.id, continuation_id=_continuation(table),
                     message="; ".join(f"entry {e.number}: {r}" for e, r in zip(table.entries, reasons)) or "first call",
-                    cells=matrix_cells(cells, table.entries))
+                    cells=tuple((number, len(row), failed_guards(row, e.segment.graph))
+                                for (number, row), e in zip(cells, table.entries)))
         outcome: Entry | str
         if told == "fail_on_recompile":
             raise RecompileError("recompile", f"{self.target.name} would compile: "
@@ -501,16 +500,6 @@ class Compiled:
             text = "; ".join(failure(o, entry.segment.graph) for o in wrong) or "generated and slow check disagree"
             raise InternalError("internal-error", f"a new entry's guards do not hold for its own call: {text}",
                                 "report this")
-
-
-def matrix_cells(cells: Sequence[tuple[int, tuple[Outcome, ...]]], entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The row of a miss as data: for each entry the guards that failed, with expected, actual and cause."""
-    return [{"entry": number, "guards": len(row),
-             "failed": [{"source": source_name(o.guard.source), "kind": o.guard.kind,
-                         "condition": condition(o.guard, e.segment.graph), "expected": short(o.expected),
-                         "actual": short(o.actual), "cause": str(o.guard.cause) if o.guard.cause else ""}
-                        for o in row if not o.ok]}
-            for (number, row), e in zip(cells, entries)]
 
 
 def _holds(segment: Segment, scope: Scope) -> bool:

@@ -13,6 +13,7 @@ from ..graph.types import Graph, TensorMeta
 from ..guards.evaluate import LOAD_ERRORS, same
 from ..guards.sources import Scope, load, name
 from ..guards.types import Guard, Source
+from ..ops.strides import contiguous
 from ..shapes.dim import Dim, symbols
 from ..shapes.env import Range, SizeGuard
 from ..shapes.wishes import Wish, Wishes, root
@@ -98,8 +99,9 @@ class Dynamics:
             for dim, (was, now) in enumerate(zip(g.expected.shape, v.shape)):
                 if was is not None and was != now:
                     self._note(g.source, dim, was, int(now), callable_id)
-            for dim, (was, now, usual) in enumerate(zip(g.expected.strides or (), v.stride(), usual_strides(v.shape))):
-                if was is not None and was != now != usual:
+            usual = contiguous(tuple(v.shape))
+            for dim, (was, now) in enumerate(zip(g.expected.strides or (), v.stride())):
+                if was is not None and was != now != usual[dim]:
                     self._note(g.source, ~dim, was, now, callable_id)
 
     def _note(self, source: Source, dim: int | None, was: float, now: float, callable_id: int | None) -> None:
@@ -208,15 +210,6 @@ def fixed_symbols(graph: Graph) -> dict[tuple[Source, int | None], tuple[int, Si
             if sym in where:
                 out[where[sym]] = (sym.hint, g)
     return out
-
-
-def usual_strides(shape: Sequence[int]) -> list[int]:
-    """A contiguous tensor's strides."""
-    out, step = [], 1
-    for s in reversed(shape):
-        out.append(step)
-        step *= max(s, 1)
-    return out[::-1]
 
 
 def _argument(source: Source) -> bool:

@@ -11,13 +11,6 @@ from .table import Table
 from .types import Entry
 
 
-def make_room(cls: type) -> None:
-    """Prepare a class that has no instances yet, so that calls of its instance may run machine code directly."""
-    from .native.vectorcall import make_room as roomy
-
-    roomy(cls)
-
-
 def install(compiled: Compiled, instance: Any, slow: Callable[..., Any] | None = None,
             watch: Callable[[Any], None] | None = None) -> None:
     """`instance` is the only one of its class. `slow` is the whole call in Python (without the instance), where it is

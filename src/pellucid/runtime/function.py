@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from .compiled import Compiled
-from .fastpath import install, make_room
+from .fastpath import install
+from .native.vectorcall import make_room
 
 
 class CompiledFunction:

@@ -18,7 +18,8 @@ from torch import nn
 from ..options import Options
 from ..torchdoor.modules import GLOBAL_HOOKS, HOOKS, has_hooks
 from .compiled import Compiled
-from .fastpath import install, make_room
+from .fastpath import install
+from .native.vectorcall import make_room
 from .target import Target, target
 
 _PREFIX = "_orig_mod."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..events import record
+from ..events.record import record
 
 if TYPE_CHECKING:
     from .compiled import Compiled
@@ -21,7 +21,7 @@ OFTEN = 16
 """Breaks crossed in one call."""
 SAMPLES = 4
 MARGIN = 1.05
-"""Python must not be slower than this many times the compiled call for it to be left compiled."""
+"""Python takes over unless it takes this many times as long as the compiled call."""
 
 
 class Trial:
@@ -55,10 +55,7 @@ def crossed_often(me: Compiled, entry: Entry, crossed: int, seconds: float) -> N
 def by_python(me: Compiled, entry: Entry, args: Any, kwargs: Any) -> Any:
     """The call by Python alone; timed until enough is known."""
     trial: Trial = entry.trial
-    if me.count(trial.why) <= SAMPLES:
-        record.emit("eager_fallback", callable_id=me.id, entry_id=entry.number, message=trial.why)
-    else:
-        record.repeat("eager_fallback")
+    me.fell_back(trial.why, entry_id=entry.number)
     if trial.decided:
         return me.target.call(*args, **kwargs)
     start = time.perf_counter()

@@ -18,6 +18,10 @@ import torch
 from .layout import INLINE_DIMS, byte, dtype_code, layout, word
 from .symbols import Unavailable, find
 
+EMPTY_STRIDED = "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb"
+"""at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool)"""
+WRAP = "_Z16THPVariable_WrapON2at10TensorBaseE"
+"""THPVariable_Wrap(at::TensorBase&&)"""
 MOST_BYTES = 1 << 16
 """Of a tensor's data: beyond it the time that a copy saves does not count."""
 ALIGNMENT = 64
@@ -49,8 +53,8 @@ class _Raw:
     """A tensor made by torch's own function that no Python object knows yet; freed with this object."""
 
     def __init__(self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype):
-        make = find("_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb")
-        if make is None or find(_WRAP) is None:
+        make = find(EMPTY_STRIDED)
+        if make is None or find(WRAP) is None:
             raise Unavailable(f"this build of torch {torch.__version__} does not export empty_strided_cpu")
         n = len(shape)
         sizes, steps = (ctypes.c_int64 * max(n, 1))(*shape), (ctypes.c_int64 * max(n, 1))(*strides)
@@ -74,13 +78,10 @@ class _Raw:
             wrap(self.impl)
 
 
-_WRAP = "_Z16THPVariable_WrapON2at10TensorBaseE"
-
-
 def wrap(impl: int) -> torch.Tensor:
     """The Python tensor that takes over the one reference to the TensorImpl at `impl`."""
     slot = ctypes.c_void_p(impl)
-    address = find(_WRAP)
+    address = find(WRAP)
     assert address is not None
     made: torch.Tensor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(address)(ctypes.addressof(slot))
     return made
@@ -107,7 +108,7 @@ def _differing(objects: Sequence[bytes]) -> list[int]:
 def fresh_layout() -> FreshLayout:
     """The offsets in this build of torch. Raises Unavailable where they are not found or a copy does not behave."""
     o = layout()
-    with torch.inference_mode(False):
+    with torch.inference_mode(False), torch.enable_grad():
         some = [_Raw((8,), (1,), torch.float32) for _ in range(6)]
         one = some[0]
         versions = [k for k in _differing([_object(x.impl) for x in some]) if k != o.storage]

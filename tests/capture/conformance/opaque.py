@@ -266,6 +266,19 @@ def opaque_items_removed_and_found(x):
     )
 
 
+class Stack(list):
+    pass
+
+
+@programs(breaks=True)
+def opaque_items_in_a_derived_list(x):
+    s = Stack([decimal.Decimal(1), decimal.Decimal(2), decimal.Decimal(2)])
+    where = s.index(decimal.Decimal(2))
+    many = s.count(decimal.Decimal(2))
+    s.remove(decimal.Decimal(1))
+    return x + where, many, [*s], list.index(s, decimal.Decimal(2)), list.count(s, decimal.Decimal(2))
+
+
 @programs.factory(breaks=True)
 def opaque_generators():
     def f(x):

@@ -59,8 +59,7 @@ def instance_of(cx: Capture, v: Value, cls: Any) -> bool:
     try:
         if type(v) is InstanceVal and v.obj is not None and type(type(cls).__instancecheck__) is types.FunctionType:
             return isinstance(v.obj, cls)
-        if issubclass(t, cls) or type(v) is not InstanceVal or v.info.find("__class__") is object.__dict__["__class__"]:
-            return issubclass(t, cls)
+        found = issubclass(t, cls)
     except TypeError as e:
         if isinstance(v, InstanceVal) and v.obj is not None:
             return isinstance(v.obj, cls)
@@ -69,6 +68,8 @@ def instance_of(cx: Capture, v: Value, cls: Any) -> bool:
         except TypeError as own:
             raise cx.reraise(own) from None
         raise cx.reraise(e) from None
+    if found or type(v) is not InstanceVal or v.info.find("__class__") is object.__dict__["__class__"]:
+        return found
     raise Broken("PB112", f"isinstance() of a {t.__name__}, whose class overrides __class__", cx.fixed(isinstance),
                  [v, cx.fixed(cls)])
 
@@ -281,17 +282,12 @@ def _format(cx: Capture, args: Args, kw: Kw) -> Any:
 
 def format_value(cx: Capture, v: Value, spec: Value) -> Any:
     s = spec.constant(cx)
-    if s and isinstance(v, InstanceVal):
+    if isinstance(v, InstanceVal):
         r = v.invoke_special(cx, "__format__", [spec])
         if r is not None:
             return r
-    if s == "" and not isinstance(v, (Const, SizeVal)):
-        if isinstance(v, InstanceVal):
-            r = v.invoke_special(cx, "__format__", [spec])
-            if r is not None:
-                return r
-        if v.pytype(cx).__format__ is object.__format__:
-            return text_of(cx, v, "__str__")
+    if s == "" and not isinstance(v, (Const, SizeVal)) and v.pytype(cx).__format__ is object.__format__:
+        return text_of(cx, v, "__str__")
     try:
         value = v.concrete(cx) if type(v) is SizeVal else v.constant(cx)
     except NotConstant:

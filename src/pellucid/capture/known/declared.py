@@ -36,7 +36,7 @@ def call_declared(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: d
     if stateful.declared_constant(inner):
         check_identity(cx, me)
         return call_pure(cx, me, obj, args, kwargs)
-    return None if inner is obj else _called_once(cx, me, obj, args, kwargs)
+    return None if inner is obj else _cached_answer(cx, me, obj, args, kwargs)
 
 
 class _StillCached:
@@ -54,7 +54,7 @@ class _StillCached:
         return f"{self.obj.__qualname__}({', '.join(given)}) is still {self.answer!r}"
 
 
-def _called_once(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+def _cached_answer(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
     """The answer of an lru_cache for constant arguments: asked for now, as eager would, and again in each call, by a
     guard, since cache_clear() may change it. One that answers None is there to do something once, such as warning."""
     if cx.dirty or any(n.op == "assign" for n in cx.builder.nodes):      # it might read what is not yet written

@@ -36,10 +36,7 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
         return None
     if known is not None:
         check_identity(cx, me)
-        try:
-            r = known(cx, args, kwargs)
-        except Broken as e:
-            raise whole_call(e, me, args, kwargs) from None
+        r = known(cx, args, kwargs)
         if r is not None:
             return r
     if obj in FUNCTIONS:
@@ -206,10 +203,7 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
     else:
         fn = _type_method(owner, name)
         if fn is not None:
-            try:
-                r = fn(cx, self, args, kwargs)
-            except Broken as e:
-                raise whole_call(e, me, args if type(me) is not BuiltinVal else [self, *args], kwargs) from None
+            r = fn(cx, self, args, kwargs)
             if r is not None:
                 return r
     if type(self) is Const:

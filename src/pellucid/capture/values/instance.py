@@ -200,8 +200,7 @@ class InstanceVal(Value):
             return Invoke(cx.fixed(raw.fdel), [self])
         if type(raw) is types.MemberDescriptorType and self.obj is None:
             if self.slots is None or name not in self.slots:
-                raise self.no_attribute(cx, name) if self.info.find("__slots__") is MISSING else cx.raised(
-                    AttributeError, name)
+                raise cx.raised(AttributeError, name)
             del self.slots[name]
             return None
         if _is_data(raw):

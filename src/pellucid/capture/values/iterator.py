@@ -44,8 +44,11 @@ class SequenceIter(IterVal):
 
     __slots__ = ("items", "position")
 
-    def __init__(self, items: SequenceVal, position: int = 0):
-        self.items, self.position = items, position
+    def __init__(self, items: Value, position: int = 0):
+        """items: a list or tuple, or an instance of a class derived from one, whose contents are meant."""
+        contents = items.base if isinstance(items, _instance.InstanceVal) else items
+        assert isinstance(contents, SequenceVal)
+        self.items, self.position = contents, position
 
     @staticmethod
     def over(items: list[Value]) -> SequenceIter:
@@ -175,7 +178,7 @@ def wrap_sequence_iterator(cx: Capture, obj: Any, source: Source) -> Value:
     cx.guard("type", source, type(obj), "iterator")
     items = cx.wrap(sequence_items(obj), Source("call0", source, "sequence_items", sequence_items))
     position = Const(sequence_position(obj), Source("call0", source, "sequence_position", sequence_position))
-    if not isinstance(items, (ListVal, TupleVal)):
+    if not isinstance(items.base if isinstance(items, _instance.InstanceVal) else items, (ListVal, TupleVal)):
         raise Broken("PB111", f"an iterator over a {type(items).__name__}")
     return RealIter(obj, source, SequenceIter(items, position.constant(cx)))
 

@@ -16,11 +16,11 @@ from ...graph.build import Val
 from ...graph.types import TensorMeta
 from ...guards.calc import OPERATIONS, RAISES, Number, OfSizes
 from ...guards.types import Source
-from ...shapes.dim import symbols
+from ...shapes.dim import hint, symbols
 from ..types import FromSource, Recipe
 from .base import NotConstant, Value
 from .constant import Const
-from .size import SizeVal, size_of
+from .size import SizeVal
 
 if TYPE_CHECKING:
     from ..state import Capture
@@ -94,17 +94,14 @@ def calculation(cx: Capture, fn: Any, operands: list[Value]) -> Value | None:
             free = free or v.free
         elif type(v) is SizeVal:
             parts.append(_of_sizes(cx, v))
-            example.append(sum_of(v))
+            example.append(hint(v.dim))
             leaves.append(v)
         else:
             parts.append(Number.of(v.constant(cx)))
             example.append(v.constant(cx))
     try:
         result = OPERATIONS[name](*example)
-    except ArithmeticError as e:
-        _fix(cx, operands)
-        raise cx.reraise(e) from None
-    except ValueError as e:
+    except (ArithmeticError, ValueError) as e:
         _fix(cx, operands)
         raise cx.reraise(e) from None
     base = next((p for p in parts if type(p) is Source), None) or parts_source(parts)
@@ -125,12 +122,6 @@ def parts_source(parts: list[Any]) -> Source:
     return found
 
 
-def sum_of(v: SizeVal) -> int:
-    from ...shapes.dim import hint
-
-    return hint(v.dim)
-
-
 def _of_sizes(cx: Capture, v: SizeVal) -> OfSizes:
     defined = {d.sym: (cx.builder.inputs[d.input].source, d.dim) for d in cx.builder.symbols}
     return OfSizes(v.dim, tuple((s, *defined[s]) for s in sorted(symbols(v.dim), key=lambda s: s.name)))
@@ -143,21 +134,6 @@ def _fix(cx: Capture, operands: list[Value]) -> None:
             cx.guard_once((v.source, "="), "equal", v.source, v.example, "operation that raises")
         elif type(v) is SizeVal:
             v.concrete(cx)
-
-
-def float_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
-    """a op b where one is a FloatVal, or a size beside a float; None where the other is no number."""
-    return calculation(cx, op, [a, b])
-
-
-def makes_float(op: Any, a: Value, b: Value) -> bool:
-    """Whether an operator on these (one of them a size) gives a float."""
-    if _NAMES.get(op) is None or op in (min, max):
-        return False
-    for v, other in ((a, b), (b, a)):
-        if type(v) is SizeVal and type(other) is Const and type(other.value) is float:
-            return True
-    return op in (operator.truediv, operator.itruediv) and size_of(a) is not None and size_of(b) is not None
 
 
 # ------------------------------------------------------------------ beside tensors

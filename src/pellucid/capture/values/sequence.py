@@ -76,7 +76,7 @@ class SequenceVal(Value):
             return type(self)(items[key.slice(cx)], cls)
         k = index_of(cx, key)
         if type(k) is not int:
-            if hasattr(key, "info") and key.info.find("__index__") is not MISSING:
+            if isinstance(key, _instance.InstanceVal) and key.info.find("__index__") is not MISSING:
                 return Invoke(polyfill(cx, "getitem_at_index"), [self, key])
             raise cx.raised(TypeError, f"{self.base.__name__} indices must be integers or slices, "
                                        f"not {key.pytype(cx).__name__}")
@@ -336,4 +336,5 @@ class RangeVal(Value):
         return Build("range", tuple([cx.recipe(size_value(s)) for s in (self.start, self.stop, self.step)]))
 
 # Modules that need this one: bound when all are loaded.
+from . import instance as _instance  # noqa: E402
 from . import iterator as _iterator  # noqa: E402

@@ -83,7 +83,7 @@ def size_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
             return size_binary(cx, op, a, b)
         if type(other) is Const and type(other.value) is float:
             other.constant(cx)
-            made = _number.float_binary(cx, op, a, b)
+            made = _number.calculation(cx, op, [a, b])
             if made is not None:
                 return made
             fixed = (
@@ -105,7 +105,7 @@ def size_binary(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
             raise cx.raised(ZeroDivisionError, "integer division or modulo by zero")
         return size_value(fn(x, y))
     if op is operator.truediv or op is operator.itruediv:
-        made = _number.float_binary(cx, op, a, b)
+        made = _number.calculation(cx, op, [a, b])
         if made is not None:
             return made
     try:

@@ -64,16 +64,9 @@ def l1_loss(b: GraphBuilder, x: Val, t: Val, weight: Val | None = None) -> Val:
     return loss if weight is None else b.emit("mul", loss, weight)
 
 
-def _needs_floats(kernel: str, *operands: Val) -> None:
-    """torch's kernel takes floating operands alone."""
-    if not any(v.dtype.is_floating_point for v in operands):
-        raise WouldRaise(f'"{kernel}" not implemented for {operands[0].dtype}')
-
-
-@_elementwise("F.smooth_l1_loss")
+@_elementwise("F.smooth_l1_loss", floats=True)
 def smooth_l1_loss(b: GraphBuilder, x: Val, t: Val, beta: float = 1.0) -> Val:
     """0.5 d^2 / beta for |d| < beta, else |d| - beta / 2."""
-    _needs_floats("smooth_l1_cpu", x, t)
     if beta < 0:
         raise WouldRaise("smooth_l1_loss does not support negative values for beta")
     d = b.emit("abs", b.emit("sub", x, t))
@@ -83,10 +76,9 @@ def smooth_l1_loss(b: GraphBuilder, x: Val, t: Val, beta: float = 1.0) -> Val:
     return b.emit("where", b.emit("lt", d, beta), near, b.emit("sub", d, 0.5 * beta))
 
 
-@_elementwise("F.huber_loss")
+@_elementwise("F.huber_loss", floats=True)
 def huber_loss(b: GraphBuilder, x: Val, t: Val, delta: float = 1.0, weight: Val | None = None) -> Val:
     """0.5 d^2 for |d| <= delta, else delta (|d| - delta / 2)."""
-    _needs_floats("huber_cpu", x)
     d = b.emit("abs", b.emit("sub", x, t))
     far = b.emit("mul", b.emit("sub", d, 0.5 * delta), delta)
     loss = b.emit("where", b.emit("le", d, delta), b.emit("mul", b.emit("mul", d, d), 0.5), far)

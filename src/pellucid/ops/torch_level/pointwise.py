@@ -342,7 +342,7 @@ def hypot(b: GraphBuilder, input: Val, other: Val, *, out: Any = None) -> Val:
     reject_out(out)
     (x, y), dtype = _widened(b, need_tensor(input), need_tensor(other, "other"))
     if not dtype.is_floating_point:
-        raise WouldRaise(f'"hypot_cpu" not implemented for {dtype}')
+        raise Unsupported(f"hypot of {dtype}", "convert the operands to a floating dtype")
     x, y = b.emit("abs", x), b.emit("abs", y)
     m, n = b.emit("maximum", x, y), b.emit("minimum", x, y)
     ratio = b.emit("where", b.emit("eq", m, 0), 0.0, b.emit("div", n, m))

@@ -78,6 +78,13 @@ class NativeEntry:
         trial = self.entry.trial
         return self.why is None and (self.native is None or self.native.stale) and (trial is None or not trial.python)
 
+    def drop(self) -> None:
+        """Give up the table, whose hits are kept."""
+        self.sync()
+        if self.native is not None:
+            self.hits += self.native.hits
+            self.native = None
+
     def sync(self) -> None:
         """Add the native hits since the last time to the entry's own."""
         if self.native is not None:
@@ -117,8 +124,7 @@ class Fast:
         """An entry is no longer in its table."""
         self.sync()
         self.entries = [e for e in self.entries if e.entry is not entry]
-        if not stance.forced_anywhere():
-            self.hang()
+        self.hang()
 
     def cleared(self, compiled: Compiled) -> None:
         self.entries = []
@@ -131,15 +137,14 @@ class Fast:
     def pause(self, entry: Entry) -> None:
         """No native calls of `entry` for now: its NativeEntry says when it is waiting again."""
         for e in self.entries:
-            if e.entry is entry and e.native is not None:
-                e.sync()
-                e.hits += e.native.hits
-                e.native = None
+            if e.entry is entry:
+                e.drop()
         self.hang()
 
     def hang(self) -> None:
-        """Make the native entries callable again."""
-        self.native.publish([e.native for e in self.entries if e.native is not None])
+        """Make the native entries callable, unless a stance forbids all."""
+        if not stance.forced_anywhere():
+            self.native.publish([e.native for e in self.entries if e.native is not None])
 
     def take_down(self) -> None:
         """No native entry from the next call on."""
@@ -176,8 +181,7 @@ class Fast:
         if len(bound_by) != len(self.bound_by) or any(a is not b for a, b in zip(bound_by, self.bound_by)):
             self.bound_by = bound_by
             for e in self.entries:
-                e.sync()
-                e.native = None
+                e.drop()
             self.native.change_signature(_signature(compiled))
         try:
             slots = compiled.bind(*args, **kwargs)
@@ -188,19 +192,16 @@ class Fast:
         for e in waiting:
             self._translate(compiled, e, slots)
         if any(e.native is not None for e in waiting):
-            self.native.publish([e.native for e in self.entries if e.native is not None])
+            self.hang()
             return True
         return False
 
     def _translate(self, compiled: Compiled, e: NativeEntry, slots: Sequence[Any]) -> None:
         scope = e.table.scope(slots)
         if e.native is not None:
-            e.sync()
-            few = e.native.hits < FEW_HITS
-            e.hits += e.native.hits
-            e.made = e.made + 1 if few else 0
+            e.made = e.made + 1 if e.native.hits < FEW_HITS else 0
             e.live |= _changed(e.pinned, scope)
-            e.native = None
+            e.drop()
             if e.made > MOST_MISSES:
                 e.why = "state that it reads changes in each call"
                 return

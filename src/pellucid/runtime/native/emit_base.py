@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...torchdoor.fresh import FreshLayout
+from ...torchdoor.fresh import EMPTY_STRIDED, WRAP, FreshLayout
 from ...torchdoor.layout import INLINE_DIMS, Layout
 from .builder import F32, F64, I1, I8, I16, I32, I64, PTR, UNLIKELY, VOID, Callee, Function, Module, Value
 
@@ -31,11 +31,9 @@ SHIM = {
 OPENMP = {"GOMP_parallel": (VOID, [PTR, PTR, I32, I32]), "omp_get_thread_num": (I32, []),
           "omp_get_num_threads": (I32, [])}
 TORCH = {
-    # at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool)
-    "empty_strided": ("_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb",
-                      VOID, ["ptr sret(ptr)", PTR, I64, PTR, I64, "i16 signext", "i1 zeroext"], True),
-    # THPVariable_Wrap(at::TensorBase&&), (const at::TensorBase&)
-    "wrap": ("_Z16THPVariable_WrapON2at10TensorBaseE", PTR, [PTR], True),
+    "empty_strided": (EMPTY_STRIDED, VOID, ["ptr sret(ptr)", PTR, I64, PTR, I64, "i16 signext", "i1 zeroext"], True),
+    "wrap": (WRAP, PTR, [PTR], True),
+    # THPVariable_Wrap(const at::TensorBase&)
     "wrap_shared": ("_Z16THPVariable_WrapRKN2at10TensorBaseE", PTR, [PTR], True),
     # at::_ops::as_strided::call(const Tensor&, SymIntArrayRef, SymIntArrayRef, optional<SymInt>)
     "as_strided": ("_ZN2at4_ops10as_strided4callERKNS_6TensorEN3c108ArrayRefINS5_6SymIntEEES8_St8optionalIS7_E",

@@ -8,7 +8,7 @@ from .emit_base import F64, I8, I16, I32, I64, PTR, VOID, Base
 from .emit_check import TYPE, emit_checks
 from .emit_run import results_tuple
 from .emit_steps import TUPLE_ITEMS
-from .jit import PAYLOAD, VECTORCALL_OFFSET
+from .jit import PAYLOAD
 from .records import (
     BUILD,
     CALL,
@@ -30,6 +30,7 @@ from .records import (
     RESULT_RECIPE,
     SNAPSHOT,
 )
+from .vectorcall import VECTORCALL_OFFSET
 
 ARGUMENTS = (1 << 63) - 1
 """The number of arguments is all but the top bit (PY_VECTORCALL_ARGUMENTS_OFFSET)."""

@@ -146,8 +146,6 @@ class MethodDef(ctypes.Structure):
                 ("doc", ctypes.c_char_p)]
 
 
-BASIC_SIZE, VECTORCALL_OFFSET, TYPE_FLAGS = 32, 56, 168
-"""Bytes into PyTypeObject, the same from Python 3.8 to 3.13; vectorcall.py checks them on types that are known."""
 METH_FASTCALL, METH_KEYWORDS = 0x80, 0x02
 PAYLOAD = bytes.__basicsize__ - 1
 """Where the contents of a bytes object begin."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ...torchdoor.fresh import FreshLayout, fresh_layout
+from ...torchdoor.fresh import ALIGNMENT, FreshLayout, fresh_layout
 from ...torchdoor.layout import layout
 from ...torchdoor.symbols import Unavailable, addresses, find
 from . import jit
@@ -74,7 +74,8 @@ def program() -> Program:
     if platform.machine() not in ("x86_64", "AMD64") or platform.system() != "Linux":
         raise Unavailable(f"the native runner is for x86-64 Linux, this is {platform.machine()} {platform.system()}")
     start = time.perf_counter()
-    key = jit.key_of(_sources(), layout(), fresh(), jit.vector_bytes(), torch.__version__, sys.version_info[:3])
+    key = jit.key_of(_sources(), layout(), fresh(), ALIGNMENT, jit.vector_bytes(), torch.__version__,
+                     sys.version_info[:3])
     (hot, cold, names), from_disk = jit.cached_objects(key, _compile)
     imports, exports = json.loads(names)
     linked = jit.link((hot, cold), addresses(imports), exports)
@@ -90,11 +91,15 @@ def _compile() -> tuple[bytes, bytes, bytes]:
     return jit.compile_text(hot), jit.compile_text(cold, 0), json.dumps([module.imports(), module.exports]).encode()
 
 
+_WRITERS = ("builder.py", "values.py", "records.py", "program.py", "vectorcall.py")
+"""Files beside the emitters that the text is written by."""
+
+
 def _sources() -> str:
     """A hash of the files that write the text, which stands for the text in the cache's key."""
     h = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.name.startswith("emit_") or path.name in ("builder.py", "values.py", "records.py", "program.py"):
+        if path.name.startswith("emit_") or path.name in _WRITERS:
             h.update(path.read_bytes())
     return h.hexdigest()
 

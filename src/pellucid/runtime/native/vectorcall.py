@@ -13,11 +13,12 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from ...torchdoor.layout import word
-from .jit import BASIC_SIZE, TYPE_FLAGS, VECTORCALL_OFFSET
 
 if TYPE_CHECKING:
     from .call import NativeCallable
 
+BASIC_SIZE, VECTORCALL_OFFSET, TYPE_FLAGS = 32, 56, 168
+"""Bytes into PyTypeObject, the same from Python 3.8 to 3.13; `_verified` checks them on types that are known."""
 HAVE_VECTORCALL = 1 << 11
 ROOM = 16
 """The function's address, then the built-in's first argument."""
