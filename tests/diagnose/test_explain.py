@@ -57,6 +57,7 @@ def test_a_break_in_a_nested_callee_in_a_loop():
 def test_the_call_matrix_of_a_bert():
     model, _ = build("bert")
     fast = pellucid.compile(model, options={"strict": True})
+    start = pellucid.counters()["compile_count"]
     with torch.no_grad():
         for batch in (1, 1, 2, 2, 1, 3, 4, 5):
             if batch == 3:
@@ -69,7 +70,7 @@ def test_the_call_matrix_of_a_bert():
     assert len(table.entries) <= 3
     gained = {e.number: e.hits - before.get(e.number, 0) for e in table.entries}
     assert sorted(gained.values())[-1] == sum(gained.values()) == 3, "the last three calls hit one entry"
-    assert pellucid.counters()["compile_count"] <= 3
+    assert pellucid.counters()["compile_count"] - start <= 3
     assert next(e for e in table.entries if gained[e.number]).symbols
     assert table.missed[-1].failed, "the miss keeps why each entry did not fit"
     assert "size 0 was 1, is 2" in table.missed[-1].failed[0][1]
