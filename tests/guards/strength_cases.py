@@ -462,6 +462,12 @@ def _argument_case(kind: str, name: str, f: Callable[..., Any], before: Callable
     CASES.append(Case(kind, name, make))
 
 
+def _recorded(x: Any) -> Any:
+    y = x + 1
+    with torch.enable_grad():
+        return y, (x * 2).requires_grad
+
+
 def _plus(x: Any, y: Any = 1, **more: Any) -> Any:
     return x * 2
 
@@ -500,6 +506,12 @@ for _kind, _name, _f, _before, _after in (
      lambda: (X, "".join(["mode", "-a"]))),
     ("strong", "an equal tuple made anew", lambda x, t: x * t[0], lambda: (X, (2.0, 3)),
      lambda: (X, tuple([2.0, 3]))),
+    ("strong", "a differentiable argument while nothing is recorded", lambda x: x * 2, lambda: (X,),
+     lambda: (X.clone().requires_grad_(),)),
+    ("weak", "differentiability is asked while nothing is recorded", lambda x: x * 2 if x.requires_grad else x,
+     lambda: (X,), lambda: (X.clone().requires_grad_(),)),
+    ("weak", "recording is begun inside", lambda x: _recorded(x), lambda: (X,),
+     lambda: (X.clone().requires_grad_(),)),
     ("strong", "another tensor of the same kind", lambda x: x * 2, lambda: (X,), lambda: (torch.full((2, 3), 9.0),)),
     ("strong", "a tensor at another offset", lambda x: x + 1, lambda: (torch.ones(3),), lambda: (torch.ones(9)[2:5],)),
     ("strong", "an unused entry of a dict argument", lambda d: d["x"] * 2, lambda: ({"x": X, "y": 1},),

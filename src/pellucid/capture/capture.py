@@ -32,7 +32,7 @@ def new_capture(options: CaptureOptions | None) -> tuple[Capture, Symbolic, Mach
     cx = Capture(options)
     domain = Symbolic(cx)
     cx.global_key = globalkey.current()
-    cx.entry_grad = cx.grad
+    cx.entry_grad = cx.asks_grad = cx.grad
     machine = domain.running = Machine(domain, options.budget)
     return cx, domain, machine
 

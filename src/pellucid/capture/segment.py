@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..bytecode.flow import live_slots
@@ -223,6 +224,10 @@ def _unchanged(cx: Capture, d: DictVal, k: Any, v: Value) -> bool:
 
 
 # ------------------------------------------------------------------ guards made at the end
+def _whatever_grad(g: Guard) -> Guard:
+    return replace(g, expected=replace(g.expected, requires_grad=None)) if g.kind == "tensor" else g
+
+
 class ClassVersion:
     """Check of a class: the attributes that capture looked up are found again."""
 
@@ -329,7 +334,7 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
                                  "its cleanup must run at that moment")
     (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
     graph = cx.builder.finish(tuple(recipes.outputs))
-    guards = list(cx.guards) + final_guards(cx)
+    guards = (cx.guards if cx.asks_grad else [_whatever_grad(g) for g in cx.guards]) + final_guards(cx)
     guards += distinct_guards(cx)
     guards += presence_guards(cx)
     mutated = {m.input for m in graph.mutations}

@@ -63,6 +63,8 @@ class Capture:
         self.inlined: dict[Any, None] = {}
         self.grad = torch.is_grad_enabled()
         self.entry_grad = self.grad
+        self.asks_grad = self.grad
+        """Whether something may depend on a tensor's requires_grad: grad mode was on, or the program asked."""
         self.global_key: Any = None
         self.machine: Any = None
         self.operation = "call"

@@ -97,9 +97,13 @@ def _tensor(c: CheckText, g: Guard) -> None:
     v = c.local(g.source)  # type: ignore[arg-type]
     hold = c.scope.hold
     n = len(e.shape)
-    native = native_check(e.tensor_type, e.dtype, e.device, e.shape, e.strides, bool(e.requires_grad), e.dispatch_keys)
-    if native is not None:
-        parts = [f"{hold(native)}({v})"]
+    either = [bool(e.requires_grad)]
+    if e.requires_grad is None and (e.dtype.is_floating_point or e.dtype.is_complex):
+        either.append(True)
+    native = [native_check(e.tensor_type, e.dtype, e.device, e.shape, e.strides, grad, e.dispatch_keys)
+              for grad in either]
+    if None not in native:
+        parts = ["(" + " or ".join(f"{hold(check)}({v})" for check in native) + ")"]
     else:
         parts = [f"type({v}) is {hold(e.tensor_type)}", f"{v}.dtype is {hold(e.dtype)}",
                  f"{v}.device == {hold(e.device)}", f"dispatch_keys({v}) == {e.dispatch_keys}"]

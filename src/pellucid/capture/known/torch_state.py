@@ -42,6 +42,7 @@ def _is_grad_enabled(cx: Capture, args: Args, kw: Kw) -> Any:
 @known(*stateful.SET_GRAD)
 def _set_grad(cx: Capture, args: Args, kw: Kw) -> Any:
     cx.grad = bool(args[0].truth(cx))
+    cx.asks_grad |= cx.grad
     return NONE
 
 

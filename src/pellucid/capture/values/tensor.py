@@ -227,8 +227,15 @@ def _shape(cx: Capture, t: TensorVal) -> Value:
     return TupleVal([size_value(s) for s in t.graph_value(cx).meta.shape], torch.Size)
 
 
+def _requires_grad(cx: Capture, t: TensorVal) -> Value:
+    t.graph_value(cx)
+    cx.asks_grad = True
+    return Const(t.grad)
+
+
 def _is_leaf(cx: Capture, t: TensorVal) -> Value:
     t.graph_value(cx)
+    cx.asks_grad = True
     return Const(t.obj.is_leaf if t.obj is not None else not t.grad)
 
 
@@ -241,6 +248,7 @@ def _grad(cx: Capture, t: TensorVal) -> Value:
 
 def _grad_fn(cx: Capture, t: TensorVal) -> Value:
     t.graph_value(cx)
+    cx.asks_grad = True
     if (t.obj is not None and t.obj.grad_fn is None) or not t.grad:
         return NONE
     raise Broken("PB107", "attribute 'grad_fn' of a tensor", cx.fixed(getattr), [t, Const("grad_fn")])
@@ -263,7 +271,7 @@ ATTRIBUTES: dict[str, Any] = {
     "dtype": lambda cx, t: Const(t.graph_value(cx).meta.dtype),
     "device": _device,
     "ndim": lambda cx, t: Const(len(t.graph_value(cx).meta.shape)),
-    "requires_grad": lambda cx, t: (t.graph_value(cx), Const(t.grad))[1],
+    "requires_grad": _requires_grad,
     "is_leaf": _is_leaf,
     "grad": _grad,
     "grad_fn": _grad_fn,
@@ -363,6 +371,7 @@ def TensorMethodRef(cx: Capture, t: TensorVal, name: str) -> Value:
 
 def _requires_grad_(cx: Capture, t: TensorVal, args: list[Value], kwargs: dict[str, Value]) -> Value:
     want = args[0] if args else kwargs.get("requires_grad", TRUE)
+    cx.asks_grad = True
     t.graph_value(cx)
     if want.constant(cx) is t.grad:
         return t

@@ -12,6 +12,7 @@ from . import jit
 from . import records as R
 from .program import program
 from .runner import NativePlan
+from .setters import NEVER
 from .state import FULL, Watch
 from .table import Blob
 
@@ -116,6 +117,7 @@ class EntryTable:
         section("checks", [*self.checks, R.CHECK_END])
         section("probe_records", [x for p, e in self.probes for x in (
             p.function, p.argument, -1 if p.offset is None else p.offset, p.mask, e)])
+        section("owned_records", [x for pair in w.owned.items() for x in pair])
         section("word_records", [x for (a, mask), e in w.words.items() for x in (a, mask, e)])
         section("block_records", [x for b in w.blocks.values() for x in b])
         self._dicts(blob, section)
@@ -125,7 +127,8 @@ class EntryTable:
         kinds = {"output": R.RESULT_OUTPUT, "none": R.RESULT_NONE, "recipe": R.RESULT_RECIPE, "finish": R.RESULT_FINISH}
         recipe = self.result[1] if self.result[0] == "recipe" else []
         section("result_records", recipe)
-        head |= {"probes": len(self.probes), "words": len(w.words), "blocks": len(w.blocks), "dicts": len(w.dicts),
+        head |= {"probes": len(self.probes), "words": len(w.words), "owned": len(w.owned),
+                 "replaced": NEVER, "blocks": len(w.blocks), "dicts": len(w.dicts),
                  "inputs": len(self.inputs), "fills": len(fills), "result": len(recipe) // 2,
                  "result_kind": kinds[self.result[0]], "plan": self.plan.address if self.plan else 0,
                  "finish": id(self.result[1]) if self.result[0] == "finish" else 0,
@@ -139,10 +142,12 @@ class EntryTable:
     def _dicts(self, blob: Blob, section: Callable[[str, Sequence[int]], None]) -> None:
         rows: list[int] = []
         places: list[int] = []
-        for d in self.watch.dicts.values():
+        for d in self.watch.dicts:
             keys = [x for key, value in d.keys.items() for x in (id(key), hash(key), value)]
             places.append(len(rows) + R.DICT.key_records // 8)
-            rows += [d.slot, d.tag(), len(d.keys), blob.add(keys), d.used, int(d.ordered)]
+            rows += [d.slot, len(d.keys), blob.add(keys), d.used, int(d.ordered)]
+        section("dict_pointers", [id(d.owner) for d in self.watch.dicts])
+        section("dict_tags", [d.tag for d in self.watch.dicts])
         first = len(blob.words)
         section("dict_records", rows)
         blob.pointers += [first + k for k in places]

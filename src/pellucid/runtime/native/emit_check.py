@@ -7,11 +7,16 @@ from collections.abc import Callable
 from . import records as R
 from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import I8, I16, I32, I64, PTR, Base
-from .records import BLOCK, CHECK, DICT, ENTRY, KEY, PROBE, TENSOR_CHECK, WORD
+from .emit_setters import COUNTED, REPLACED
+from .records import BLOCK, CHECK, DICT, ENTRY, KEY, OWNED, PROBE, TENSOR_CHECK, WORD
 
 DICT_USED, DICT_TAG = 16, 24
 TYPE, LENGTH, TUPLE_ITEMS, LIST_ITEMS, FLOAT, CELL = 8, 16, 24, 24, 16, 16
 """Offsets that pylayout() verifies on the running Python."""
+UNROLLED = 8
+"""Dictionaries whose tags are compared between two branches"""
+BLOCK_VECTOR = 4
+"""Words of a tensor compared at once"""
 
 
 def emit_checks(b: Base) -> None:
@@ -66,23 +71,91 @@ def _emit_dicts(b: Base) -> None:
                     f.ret(0)
         f.ret(1)
 
-    with m.function("dicts_fit", I64, [("records", PTR), ("count", I64)]) as (f, records, count):
-        with f.for_(count) as i:
-            r = records + i * DICT.size
-            d = f.load(PTR, f.load(PTR, r, DICT.slot))
-            with f.if_(d == 0, UNLIKELY):
-                f.ret(0)
+    # Some tag has changed: look into the dictionaries whose tag did, and keep the new tags.
+    with m.function("changed_dicts_fit", I64, [("entry", PTR)], cold=True) as (f, entry):
+        pointers, tags = f.load(PTR, entry, ENTRY.dict_pointers), f.load(PTR, entry, ENTRY.dict_tags)
+        records = f.load(PTR, entry, ENTRY.dict_records)
+        with f.for_(f.load(I64, entry, ENTRY.dicts)) as i:
+            d = f.element(PTR, pointers, i)
             tag = f.load(I64, d, DICT_TAG)
-            with f.if_(tag != f.load(I64, r, DICT.tag), UNLIKELY):
-                with f.if_(f.call(b.own("keys_fit"), r, d) == 0):
+            with f.if_(tag != f.element(I64, tags, i)):
+                with f.if_(f.call(b.own("keys_fit"), records + i * DICT.size, d) == 0):
                     f.ret(0)
-                f.store(tag, r, DICT.tag)
+                f.store(tag, f.index(tags, i))
+        f.ret(1)
+
+    with m.function("dicts_fit", I64, [("entry", PTR)]) as (f, entry):
+        pointers, tags = f.load(PTR, entry, ENTRY.dict_pointers), f.load(PTR, entry, ENTRY.dict_tags)
+        count = f.load(I64, entry, ENTRY.dicts)
+        different = f.variable(I64, 0)
+
+        def differs(i: Value) -> Value:
+            return f.load(I64, f.element(PTR, pointers, i), DICT_TAG) ^ f.element(I64, tags, i)
+
+        whole = count & -UNROLLED
+        with f.for_(whole, 0, UNROLLED) as i:
+            together = differs(i)
+            for k in range(1, UNROLLED):
+                together = together | differs(i + k)
+            different.set(different.get() | together)
+        with f.for_(count, whole) as i:
+            different.set(different.get() | differs(i))
+        with f.if_(different.get() != 0, UNLIKELY):
+            f.ret(f.call(b.own("changed_dicts_fit"), entry))
         f.ret(1)
 
 
 def _emit_state(b: Base) -> None:
     m = b.m
+    # Somewhere an object's class or dictionary was replaced: whether these objects still have theirs.
+    with m.function("owners_fit", I64, [("entry", PTR)], cold=True) as (f, entry):
+        owned = f.load(PTR, entry, ENTRY.owned_records)
+        with f.for_(f.load(I64, entry, ENTRY.owned)) as i:
+            r = owned + i * OWNED.size
+            with f.if_(f.load(I64, f.load(PTR, r, OWNED.address)) != f.load(I64, r, OWNED.expected)):
+                f.ret(0)
+        pointers, records = f.load(PTR, entry, ENTRY.dict_pointers), f.load(PTR, entry, ENTRY.dict_records)
+        with f.for_(f.load(I64, entry, ENTRY.dicts)) as i:
+            slot = f.load(PTR, records + i * DICT.size, DICT.slot)
+            with f.if_(slot != 0):
+                with f.if_(f.load(I64, slot) != f.element(I64, pointers, i)):
+                    f.ret(0)
+        f.ret(1)
+
+    with m.function("blocks_fit", I64, [("records", PTR), ("count", I64)]) as (f, records, count):
+        from_ = b.o.keyset + 8 - 8 * R.BLOCK_WORDS
+        wide = f"<{BLOCK_VECTOR} x i64>"
+        with f.for_(count) as i:
+            r = records + i * BLOCK.size
+            impl = f.load(PTR, f.load(PTR, r, BLOCK.object), b.o.handle)
+            with f.if_(impl != f.load(PTR, r, BLOCK.impl), UNLIKELY):
+                f.ret(0)
+
+            def differs(word: int) -> Value:
+                have, want = (f.emit(wide, f"load {wide}, ptr {f.offset(p, at + 8 * word).name}, align 8")
+                              for p, at in ((impl, from_), (r, 0)))
+                return have ^ want
+
+            together = differs(0)
+            last = R.BLOCK_WORDS - BLOCK_VECTOR
+            for word in (*range(BLOCK_VECTOR, last, BLOCK_VECTOR), last):
+                together = together | differs(word)
+            bits = f.emit(f"i{64 * BLOCK_VECTOR}", f"bitcast {wide} {together.name} to i{64 * BLOCK_VECTOR}")
+            with f.if_(bits != 0, UNLIKELY):
+                f.ret(0)
+            grad = f.load(I64, r, BLOCK.requires_grad)
+            with f.if_(grad != 2):
+                with f.if_(_grad_differs(f, b, impl, grad), UNLIKELY):
+                    f.ret(0)
+        f.ret(1)
+
     with m.function("state_fits", I64, [("entry", PTR)]) as (f, entry):
+        replaced = f.load(I64, b.data(f, REPLACED))
+        with f.if_(replaced != f.load(I64, entry, ENTRY.replaced), UNLIKELY):
+            with f.if_(f.call(b.own("owners_fit"), entry) == 0):
+                f.ret(0)
+            with f.if_(f.load(I64, b.data(f, COUNTED)) != 0):
+                f.store(replaced, entry, ENTRY.replaced)
         records = f.load(PTR, entry, ENTRY.word_records)
         with f.for_(f.load(I64, entry, ENTRY.words)) as i:
             # In order: a word may say that the next address is still valid.
@@ -90,25 +163,9 @@ def _emit_state(b: Base) -> None:
             got = f.load(I64, f.load(PTR, r, WORD.address)) & f.load(I64, r, WORD.mask)
             with f.if_(got != f.load(I64, r, WORD.expected), UNLIKELY):
                 f.ret(0)
-        with f.if_(f.call(b.own("dicts_fit"), f.load(PTR, entry, ENTRY.dict_records),
-                          f.load(I64, entry, ENTRY.dicts)) == 0,
-                   UNLIKELY):
+        with f.if_(f.call(b.own("dicts_fit"), entry) == 0, UNLIKELY):
             f.ret(0)
-        records = f.load(PTR, entry, ENTRY.block_records)
-        with f.for_(f.load(I64, entry, ENTRY.blocks)) as i:
-            r = records + i * BLOCK.size
-            impl = f.load(PTR, f.load(PTR, r, BLOCK.object), b.o.handle)
-            with f.if_(impl != f.load(PTR, r, BLOCK.impl), UNLIKELY):
-                f.ret(0)
-            with f.if_(_grad_differs(f, b, impl, f.load(I64, r, BLOCK.requires_grad)), UNLIKELY):
-                f.ret(0)
-            from_ = impl + f.load(I64, r, BLOCK.from_)
-            different = f.load(I64, from_) ^ f.load(I64, r, BLOCK.w0)
-            for k in range(1, R.BLOCK_WORDS):
-                different = different | (f.load(I64, from_, 8 * k) ^ f.load(I64, r, BLOCK.w0 + 8 * k))
-            with f.if_(different != 0, UNLIKELY):
-                f.ret(0)
-        f.ret(1)
+        f.ret(f.call(b.own("blocks_fit"), f.load(PTR, entry, ENTRY.block_records), f.load(I64, entry, ENTRY.blocks)))
 
 
 def _grad_differs(f: Function, b: Base, impl: Value, want: Value) -> Value:

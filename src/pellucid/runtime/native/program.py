@@ -25,6 +25,7 @@ from .emit_call import emit_call
 from .emit_gemm import emit_gemm
 from .emit_news import emit_news
 from .emit_run import emit_run
+from .emit_setters import emit_setters
 from .emit_steps import emit_interpreter, emit_steps
 
 
@@ -62,6 +63,7 @@ def write() -> Base:
     emit_gemm(b)
     emit_interpreter(b)
     emit_run(b)
+    emit_setters(b)
     emit_call(b)
     return b
 

@@ -118,20 +118,23 @@ CALL = Record(
 SNAPSHOT = Record("owner", "entries", "entry_pointers", "registers", "inputs", "outputs", "depth", "frame_bytes",
                   "stack_bytes")
 ENTRY = Record(
-    "hits", "probes", "probe_records", "checks", "words", "word_records", "blocks", "block_records", "dicts",
-    "dict_records", "python_check", "plan", "inputs", "input_template", "fills", "fill_records", "result",
-    "result_records",
+    "hits", "probes", "probe_records", "checks", "replaced", "owned", "owned_records", "words", "word_records",
+    "blocks", "block_records", "dicts", "dict_pointers", "dict_tags", "dict_records", "python_check", "plan", "inputs",
+    "input_template", "fills", "fill_records", "result", "result_records",
     "result_kind", "finish", "registers", "stale",
 )
+"""replaced: the count of assignments to `__class__` and `__dict__` at which the owned words and the dictionaries' slots
+were looked at last. dict_pointers, dict_tags: the dictionaries and the version tags at which their keys held"""
 PROBE = Record("function", "argument", "offset", "mask", "expected")
 """offset -1: the function's result is the word itself"""
 WORD = Record("address", "mask", "expected")
+OWNED = Record("address", "expected")
 BLOCK_WORDS = 15
-BLOCK = Record("object", "impl", "requires_grad", "from_", *(f"w{i}" for i in range(BLOCK_WORDS)))
-"""A tensor's identity and its TensorImpl's words from byte `from_` on; requires_grad 2: not compared"""
-DICT = Record("slot", "tag", "keys", "key_records", "used", "ordered")
-"""slot: address of the pointer to the dict. When its version tag has changed, the keys are compared one by one and the
-new tag kept. used: its length, or -1. ordered: the keys are all it has, in this order."""
+BLOCK = Record(*(f"w{i}" for i in range(BLOCK_WORDS)), "object", "impl", "requires_grad")
+"""A tensor's identity and its TensorImpl's words up to its dispatch keys; requires_grad 2: not compared"""
+DICT = Record("slot", "keys", "key_records", "used", "ordered")
+"""slot: address of an object's pointer to the dict, or 0. When the dict's version tag has changed, the keys are
+compared one by one and the new tag kept. used: its length, or -1. ordered: the keys are all it has, in this order."""
 KEY = Record("key", "hash", "value")
 """value 0: absent; 1: anything"""
 FILL = Record("input", "register")

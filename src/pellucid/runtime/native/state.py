@@ -6,7 +6,6 @@ Everything here reads objects as they are now; a `Watch` holds what must stay al
 from __future__ import annotations
 
 import collections
-import ctypes
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from ...torchdoor.layout import INLINE_DIMS, byte, layout, word
 from ...torchdoor.symbols import Unavailable
 from . import records as R
 from .pylayout import dict_slot, half_word, pylayout, type_tag
+from .setters import setters
 
 FULL = (1 << 64) - 1
 ABSENT, ANY = 0, 1
@@ -25,25 +25,30 @@ ABSENT, ANY = 0, 1
 
 @dataclass(slots=True)
 class DictWatch:
-    """A dictionary found through `slot`; key -> id of the value it must have, ABSENT, or ANY."""
+    """A dictionary, found through the `slot` of an object if that is not 0; key -> id of the value it must have,
+    ABSENT, or ANY."""
 
     slot: int
     owner: dict[Any, Any]
     keys: dict[Any, int] = field(default_factory=dict)
     used: int = -1
     ordered: bool = False
+    tag: int = 0
+    """The version tag before the first key was read."""
 
-    def tag(self) -> int:
-        return word(id(self.owner) + pylayout().dict_tag)
+    def __post_init__(self) -> None:
+        self.tag = word(id(self.owner) + pylayout().dict_tag)
 
 
 @dataclass(slots=True)
 class Watch:
-    """words: (address, mask, expected) compared in order; blocks: BLOCK records of tensors; dicts by slot."""
+    """words: (address, mask) -> expected, compared in order; owned: address -> expected, compared only after somewhere
+    an object's class or dictionary was replaced; blocks: BLOCK records of tensors."""
 
     words: dict[tuple[int, int], int] = field(default_factory=dict)
+    owned: dict[int, int] = field(default_factory=dict)
     blocks: dict[int, list[int]] = field(default_factory=dict)
-    dicts: dict[int, DictWatch] = field(default_factory=dict)
+    dicts: list[DictWatch] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)
     owners: dict[int, DictWatch] = field(default_factory=dict)
     """By id of the object asked for (which is held)."""
@@ -67,7 +72,9 @@ def state_words_for_type(w: Watch, cls: type) -> None:
 def state_words_for_class_of(w: Watch, obj: Any) -> None:
     """obj's class is the one that it is now (`__class__` was not assigned)."""
     w.hold(obj)
-    w.add(id(obj) + pylayout().type)
+    at = id(obj) + pylayout().type
+    if at not in w.owned:
+        w.owned[at] = word(at)
 
 
 def state_words_for_dict(w: Watch, owner: Any) -> DictWatch:
@@ -78,9 +85,7 @@ def state_words_for_dict(w: Watch, owner: Any) -> DictWatch:
         return known
     w.hold(owner)
     if isinstance(owner, dict):
-        cell = ctypes.c_uint64(id(owner))
-        w.hold(cell)
-        made = DictWatch(ctypes.addressof(cell), owner)
+        made = DictWatch(0, owner)
     else:
         slot = dict_slot(owner)
         if slot is None or isinstance(owner, type):
@@ -88,7 +93,10 @@ def state_words_for_dict(w: Watch, owner: Any) -> DictWatch:
         made = DictWatch(slot, object.__getattribute__(owner, "__dict__"))
         if word(slot) != id(made.owner):
             raise Unavailable(f"the instance dictionary of a {type(owner).__name__} is not where it should be")
-    w.owners[id(owner)] = w.dicts[made.slot] = made
+        if not setters().dict_is_counted(type(owner)):
+            w.add(slot)
+    w.owners[id(owner)] = made
+    w.dicts.append(made)
     return made
 
 
@@ -171,13 +179,13 @@ def state_words_for_tensor(w: Watch, t: torch.Tensor, requires_grad: bool = True
     known = w.blocks.get(id(t))
     if known is not None:
         if requires_grad:
-            known[2] = grad
+            known[-1] = grad
         return
     first = o.keyset + 8 - 8 * R.BLOCK_WORDS
     if not (first <= o.ndim and o.dtype >= first):
         raise Unavailable("the words of a tensor do not lie together")
-    w.blocks[id(t)] = [id(t), impl, grad if requires_grad else 2, first,
-                       *(word(impl + first + 8 * k) for k in range(R.BLOCK_WORDS))]
+    w.blocks[id(t)] = [*(word(impl + first + 8 * k) for k in range(R.BLOCK_WORDS)), id(t), impl,
+                       grad if requires_grad else 2]
 
 
 __all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "plain_key", "state_words_for_cell",

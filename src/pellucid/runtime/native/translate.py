@@ -270,7 +270,7 @@ def _given_keys(t: Translator, g: Guard) -> None:
     # The keys' own objects are compared: strings that name parameters are interned.
     keys = [x for k in g.expected for x in (t.hold(own[k]), hash(k), S.ANY)]
     body = (ctypes.c_int64 * max(len(keys), 1))(*keys)
-    record = (ctypes.c_int64 * (R.DICT.size // 8))(0, 0, len(keys) // 3, ctypes.addressof(body), len(keys) // 3, 1)
+    record = (ctypes.c_int64 * (R.DICT.size // 8))(0, len(keys) // 3, ctypes.addressof(body), len(keys) // 3, 1)
     t.table.held += [body, record]
     t.check(R.CHECK_KEYS, t.register(g.source), ctypes.addressof(record), t.hold(type(value)))  # type: ignore[arg-type]
 
