@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..graph.build import Val
-from ..ops.errors import Unsupported, WouldRaise
+from ..ops.errors import NeedsNumber, Unsupported, WouldRaise
 from ..ops.registry import FUNCTIONS, METHODS
 from ..shapes.dim import Dim, bounds, hint
 from ..torchdoor.operators import OpOverload, OpOverloadPacket
@@ -193,11 +193,17 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
                 r = with_out(b, fn, xs, ks)
         except Unsupported as e:
             del b.nodes[mark:]
+            if isinstance(e, NeedsNumber):
+                raise
             if out is not None or b.writes != writes:
                 raise
             r = instead(b, target, xs, ks, e)
     except Unsupported as e:
         del b.nodes[mark:]
+        if isinstance(e, NeedsNumber) and b.writes == writes:
+            numbers = _known_values.with_numbers(cx, args, kwargs)
+            if numbers is not None:
+                return expand(cx, kind, target, fn, *numbers, name, callee)
         raise Broken("PB106", f"{name}: {e.reason}", callee, own, kwargs, e.remedy) from None
     except WouldRaise as e:
         del b.nodes[mark:]
@@ -260,9 +266,17 @@ def call_operator(cx: Capture, target: Any, args: list[Value], kwargs: dict[str,
     return expand(cx, "function", target, fn, args, kwargs, str(target), callee)
 
 
+_OWN_LAYOUT = frozenset(("unsqueeze_", "squeeze_", "transpose_", "t_", "swapaxes_", "swapdims_"))
+"""Methods by which a tensor becomes another view of its storage: of one made in this segment, only the value moves."""
+
+
 def call_method(cx: Capture, t: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     fn = METHODS.get(name)
     callee = _builtin.TensorMethod(t, name)
+    if name in _OWN_LAYOUT and type(t) is TensorVal and t.obj is None:
+        made = expand(cx, "method", name, METHODS[name[:-1]], [t, *args], kwargs, name, callee)
+        t.val = made.val        # type: ignore[attr-defined]
+        return t
     if fn is None:
         cx.missing(f"Tensor.{name}")
         raise Broken("PB105", f"Tensor.{name} has no entry in the operator catalogue", callee, args, kwargs)
@@ -296,4 +310,5 @@ from ..ops.torch_level import declare as _declare  # noqa: E402
 from ..ops.torch_level import lookup as _lookup  # noqa: E402
 from ..ops.torch_level.opaque import instead  # noqa: E402
 from ..ops.torch_level.out import with_out  # noqa: E402
+from . import known_values as _known_values  # noqa: E402
 from .values import builtin as _builtin  # noqa: E402

@@ -173,6 +173,10 @@ class GraphBuilder:
             self._append("as_strided", (current, v.meta.shape, v.meta.strides, v.meta.offset), (w,))
         return w
 
+    def is_written(self, id: ValueId) -> bool:
+        """Whether the storage of value `id` has been written to in this graph."""
+        return self._original(self.roots[id]) in self._current
+
     def _fresh_in(self, a: Any) -> Any:
         if type(a) is tuple or type(a) is list:
             return tuple([self.fresh(x) if type(x) is Val else self._fresh_in(x) for x in a])

@@ -18,6 +18,10 @@ class Unsupported(OpError):
         self.reason, self.remedy = reason, remedy
 
 
+class NeedsNumber(Unsupported):
+    """A number is needed (a size, a bound) and a tensor was given, whose value only the run shows."""
+
+
 class WouldRaise(OpError):
     """Eager refuses these operands (shapes, dtypes or values). The caller runs eager to get the exact exception."""
 

@@ -77,7 +77,8 @@ def operator_name(target: Any) -> str | None:
 
 
 _SPACES: dict[str, Any] = {"torch": torch, "method": torch.Tensor, "functional": torch.nn.functional,
-                           "linalg": torch.linalg, "fft": torch.fft, "special": torch.special}
+                           "linalg": torch.linalg, "fft": torch.fft, "special": torch.special,
+                           "nn": torch._C._nn}
 
 
 @functools.cache

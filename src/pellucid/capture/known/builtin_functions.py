@@ -185,6 +185,8 @@ def _bool(cx: Capture, args: Args, kw: Kw) -> Any:
     if not args:
         return FALSE
     if type(args[0]) is TensorVal:
+        if (n := _known_values.handed(cx, args[0], "__bool__")) is not None:
+            return n
         raise Broken("PB101", "bool() of a tensor", cx.fixed(bool), args)
     t = args[0].truth(cx)
     return t if isinstance(t, Invoke) else boolean(t)
@@ -197,6 +199,8 @@ def _int(cx: Capture, args: Args, kw: Kw) -> Any:
         if type(v) is SizeVal:
             return v
         if type(v) is TensorVal:
+            if (n := _known_values.handed(cx, v, "__int__")) is not None:
+                return n
             raise Broken("PB102", "int() of a tensor", cx.fixed(int), args)
         if isinstance(v, InstanceVal):
             r = v.invoke_special(cx, "__int__", []) or v.invoke_special(cx, "__index__", [])
@@ -210,6 +214,8 @@ def _float(cx: Capture, args: Args, kw: Kw) -> Any:
     if len(args) == 1:
         v = args[0]
         if type(v) is TensorVal:
+            if (n := _known_values.handed(cx, v, "__float__")) is not None:
+                return n
             raise Broken("PB102", "float() of a tensor", cx.fixed(float), args)
         if isinstance(v, InstanceVal):
             return v.invoke_special(cx, "__float__", [])
@@ -288,6 +294,8 @@ def format_value(cx: Capture, v: Value, spec: Value) -> Any:
             return r
     if s == "" and not isinstance(v, (Const, SizeVal)) and v.pytype(cx).__format__ is object.__format__:
         return text_of(cx, v, "__str__")
+    if type(v) is TensorVal and not v.graph_value(cx).meta.shape:
+        v = _known_values.handed(cx, v, "item") or v
     try:
         value = v.concrete(cx) if type(v) is SizeVal else v.constant(cx)
     except NotConstant:
@@ -346,6 +354,12 @@ def _extreme(name: str, fn: Any, op: Any) -> Any:
         best = items[0]
         for x in items[1:]:
             if type(best) is TensorVal or type(x) is TensorVal:
+                pair = [_known_values.known_value(cx, v) if type(v) is TensorVal else None for v in (x, best)]
+                if all(p is not None or isinstance(v, Const) for p, v in zip(pair, (x, best))):
+                    a, b = (v.constant(cx) if p is None else p for p, v in zip(pair, (x, best)))
+                    if op(a, b):
+                        best = x
+                    continue
                 raise Broken("PB101", f"{name}() of tensors compares their values", cx.fixed(fn), args, kw)
             if type(best) is SizeVal or type(x) is SizeVal:
                 a, b = size_of(best), size_of(x)
@@ -402,4 +416,5 @@ def _quantifier(cx: Capture, args: Args, name: str, stop: bool) -> Any:
 
 # Modules that need this one: bound when all are loaded.
 from ...shapes import dim as _dim  # noqa: E402
+from .. import known_values as _known_values  # noqa: E402
 from ..values import function as _function  # noqa: E402

@@ -7,6 +7,9 @@ import copyreg
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from ...torchdoor.functions import CONTEXT, NO_SETUP
 from ..classes import MISSING
 from ..operators import identical
 from ..polyfills import polyfill
@@ -18,6 +21,7 @@ from ..values.instance import InstanceVal
 from ..values.klass import ClassVal, allocate, builtin_init, make_instance
 from ..values.mapping import DictVal
 from ..values.sequence import SequenceVal, TupleVal
+from ..values.tensor import TensorVal
 from .builtin_functions import text_of
 from .iteration import all_of
 from .register import known
@@ -224,11 +228,25 @@ def _new_of(cx: Capture, args: Args, kw: Kw) -> Any:
     return made
 
 
+def _apply(cx: Capture, cls: Value, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    """autograd.Function.apply where nothing of it is differentiated: its forward, followed. None elsewhere."""
+    if not (isinstance(cls.obj, type) and issubclass(cls.obj, torch.autograd.Function)):    # type: ignore[attr-defined]
+        return None
+    tensors = [a for a in args if type(a) is TensorVal]
+    if kwargs or (cx.grad and any(t.grad for t in tensors)):
+        return None
+    needs = TupleVal([Const(type(a) is TensorVal and a.grad) for a in args])
+    own_setup = cls.obj.setup_context is not NO_SETUP                                       # type: ignore[attr-defined]
+    return Invoke(polyfill(cx, "apply_function"), [cls, cx.fixed(CONTEXT), needs, Const(own_setup),
+                                                   cx.fixed(torch.no_grad), TupleVal(args)])
+
+
 CLASS_METHODS: dict[str, Any] = {
     "fromkeys": _fromkeys,
     "__new__": _new,
     "__init_subclass__": lambda cx, cls, a, k: NONE,
     "__subclasshook__": lambda cx, cls, a, k: NOT_IMPLEMENTED,
+    "apply": _apply,
     "mro": lambda cx, cls, a, k: cx.literal(cls.constant(cx).mro()),
 }
 

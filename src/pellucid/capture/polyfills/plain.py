@@ -55,6 +55,32 @@ def tuple_new(cls, items):
     return tuple.__new__(cls, [x for x in items])
 
 
+def apply_function(cls, context, needs_input_grad, own_setup, no_grad, args):
+    ctx = context()
+    ctx.needs_input_grad = needs_input_grad
+    with no_grad():
+        if own_setup:
+            result = cls.forward(*args)
+            cls.setup_context(ctx, args, result)
+        else:
+            result = cls.forward(ctx, *args)
+        dirty = getattr(ctx, "dirty_tensors", None) or ()
+        if type(result) is tuple:
+            return tuple([own_object(r, args, dirty) for r in result])
+        return own_object(result, args, dirty)
+
+
+def own_object(result, args, dirty):
+    """An argument that is returned comes back as another object of its storage, unless it is marked dirty."""
+    for d in dirty:
+        if result is d:
+            return result
+    for a in args:
+        if result is a and hasattr(a, "view_as"):
+            return a.view_as(a)
+    return result
+
+
 # ------------------------------------------------------------------ operators
 def binary_left(left, a, b, symbol):
     result = left(a, b)

@@ -293,6 +293,10 @@ class TensorMethod(Value):
             return fn(cx, self.self, args, kwargs)
         if name in _tensor.VALUE_METHODS:
             self.self.pytype(cx)
+            if not args and not kwargs and type(self.self) is _tensor.TensorVal:
+                known = _known_values.handed(cx, self.self, name)
+                if known is not None:
+                    return known
             raise Broken("PB102", f"Tensor.{name}() hands the tensor's value to Python", self, args, kwargs)
         if name in METHODS:
             return _torch_calls.call_method(cx, self.self, name, args, kwargs)
@@ -319,6 +323,7 @@ def wrap_builtin(cx: Capture, obj: Any, source: Source) -> Value:
 METHODS_OF = TYPE_METHODS
 
 # Modules that need this one: bound when all are loaded.
+from .. import known_values as _known_values  # noqa: E402
 from .. import torch_calls as _torch_calls  # noqa: E402
 from ..known import classes as _classes  # noqa: E402
 from . import instance as _instance  # noqa: E402

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...guards.types import Source
@@ -12,6 +13,10 @@ from .constant import Const
 
 if TYPE_CHECKING:
     from ..state import Capture
+
+
+def _referent(ref: weakref.ref[Any]) -> Any:
+    return ref()
 
 
 class OpaqueVal(Value):
@@ -48,6 +53,9 @@ class OpaqueVal(Value):
         r = _builtin.call_known(cx, self, self.obj, args, kwargs)
         if r is not None:
             return r
+        if type(self.obj) is weakref.ref and not args and not kwargs:
+            self.pytype(cx)
+            return cx.wrap(self.obj(), Source("call0", self.source, "referent", _referent))
         raise _builtin.unknown(cx, self.obj, self, args, kwargs)
 
     def truth(self, cx: Capture) -> bool | Invoke:

@@ -80,7 +80,9 @@ class TensorVal(Value):
                      then="drop")
 
     def truth(self, cx: Capture) -> bool | Invoke:
-        self.graph_value(cx)
+        known = _known_values.known_value(cx, self)
+        if known is not None and known.numel() == 1:
+            return bool(known)
         raise Broken("PB101", "the truth of a tensor decides what runs next", cx.fixed(bool), [self], then="again")
 
     def length(self, cx: Capture) -> Result:
@@ -420,6 +422,7 @@ __all__ = ["ATTRIBUTES", "META_METHODS", "PROPERTY_OPS", "SliceVal", "TensorVal"
 
 # Modules that need this one: bound when all are loaded.
 from ...ops import registry as _registry  # noqa: E402
+from .. import known_values as _known_values  # noqa: E402
 from .. import torch_calls as _torch_calls  # noqa: E402
 from . import builtin as _builtin  # noqa: E402
 from . import iterator as _iterator  # noqa: E402

@@ -10,7 +10,7 @@ import torch
 
 from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import Dim, Size, product
-from ..errors import Unsupported, WouldRaise
+from ..errors import NeedsNumber, Unsupported, WouldRaise
 from ..meta import broadcast, infer_shape
 from ..promote import category
 
@@ -53,7 +53,7 @@ def size_arg(x: Any, name: str = "size") -> Size:
     if type(x) is int or type(x) is Dim:
         return x
     if type(x) is Val:
-        raise Unsupported(f"argument {name!r} is a tensor, whose value is only known at run time",
+        raise NeedsNumber(f"argument {name!r} is a tensor, whose value is only known at run time",
                           "pass a Python integer")
     if isinstance(x, float):
         raise WouldRaise(f"argument {name!r} must be an int, not float")

@@ -12,7 +12,7 @@ from ...graph.types import TensorMeta
 from ...guards.types import Source
 from ...shapes.dim import Dim, Size, hint
 from .. import strides
-from ..errors import Unsupported, WouldRaise
+from ..errors import NeedsNumber, Unsupported, WouldRaise
 from ..promote import number_dtype
 from .args import cast, need_tensor, only_cpu, only_strided, reject_out, size_arg, sizes_arg
 from .declare import expansion
@@ -116,7 +116,7 @@ def empty_strided(b: GraphBuilder, size: Any, stride: Any, *, dtype: Any = None,
 # ------------------------------------------------------------------ sequences
 def _bound(x: Any, name: str) -> Any:
     if type(x) is Val:
-        raise Unsupported(f"arange/linspace argument {name!r} is a tensor, whose value is only known at run time",
+        raise NeedsNumber(f"arange/linspace argument {name!r} is a tensor, whose value is only known at run time",
                           "pass a Python number")
     return x
 
@@ -204,7 +204,7 @@ def tensor(b: GraphBuilder, data: Any, *, dtype: Any = None, device: Any = None,
         return b.emit("full", (), data, dtype or number_dtype(data if type(data) is Dim else _plain(data)))
     leaves = list(_leaves(data)) if isinstance(data, (list, tuple)) else []
     if any(type(x) is Val for x in leaves):
-        raise Unsupported("torch.tensor of a list of tensors reads their values", "use torch.stack")
+        raise NeedsNumber("torch.tensor of a list of tensors reads their values", "use torch.stack")
     if any(type(x) is Dim for x in leaves):
         if any(isinstance(x, (list, tuple)) for x in data):
             raise Unsupported("torch.tensor of nested lists with symbolic sizes", "build it with torch.stack")

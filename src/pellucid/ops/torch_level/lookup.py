@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ...torchdoor.functions import kernel_functions
 from ...torchdoor.operators import OpOverload, OpOverloadPacket, effects, function_names
 from ..registry import FUNCTIONS, METHODS
 from .declare import ATEN, Expansion
@@ -58,6 +59,9 @@ def register_opaque() -> None:
             method = getattr(torch.Tensor, name, None)
             if name not in METHODS and isinstance(method, types.MethodDescriptorType):
                 METHODS[name] = FUNCTIONS[method] = _opaquely(name)
+    for fn in kernel_functions():
+        if fn not in FUNCTIONS and effects(fn) is not None:
+            FUNCTIONS[fn] = _opaquely(fn)
     for space in (torch.linalg, torch.special):
         for fn in vars(space).values():
             if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:

@@ -9,9 +9,10 @@ import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import product
+from ...torchdoor.functions import WEIGHT_NORM
 from ..errors import Unsupported, WouldRaise
 from ..promote import HALVES
-from .args import cast, int_arg, need_tensor, numel, sizes_arg
+from .args import cast, int_arg, need_tensor, numel, sizes_arg, wrap_dim
 from .declare import MUTATES, expansion
 from .views import to_shape
 
@@ -148,3 +149,15 @@ def local_response_norm(b: GraphBuilder, input: Val, size: int, alpha: float = 1
     window = b.emit("mean", b.emit("unfold", padded, 1, size, 1), (x.ndim,), False, None)
     return b.emit("div", x, b.emit("pow", b.emit("add", b.emit("mul", window, alpha), k), beta))
 
+
+
+@expansion(WEIGHT_NORM)
+def weight_norm(b: GraphBuilder, v: Val, g: Val, dim: int = 0) -> Val:
+    """v * (g / norm of v over all dimensions but `dim`); dim -1: over all."""
+    m = need_tensor(v).meta
+    if not m.dtype.is_floating_point or m.dtype in (torch.float16, torch.bfloat16):
+        raise Unsupported(f"weight_norm of {m.dtype}", "compute it in float32")
+    d = None if dim == -1 else wrap_dim(dim, m.ndim)
+    over = tuple(i for i in range(m.ndim) if i != d)
+    norm = b.emit("sqrt", b.emit("sum", b.emit("mul", v, v), over, d is not None, None))
+    return b.emit("mul", v, b.emit("div", g, norm))

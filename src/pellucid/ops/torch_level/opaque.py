@@ -15,12 +15,17 @@ from ...torchdoor.operators import effects, operator_by_name, operator_name
 from ..core import extra_opaque  # noqa: F401  registers the core operators
 from ..errors import Unsupported, WouldRaise
 from ..registry import METHODS
+from ..strides import contiguous
 
 _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout)
 UNTRUE = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter",
                     "linear_cross_entropy", "svd", "angle", "flip", "fliplr", "flipud", "embedding_bag",
                     "_embedding_bag", "_embedding_bag_forward_only"))
 """Operators whose results on the CPU have other shapes, strides or offsets than torch's meta functions say."""
+UNTRUE_STRIDES = frozenset(("max_unpool2d", "max_unpool3d", "irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn",
+                            "fftshift", "ifftshift", "fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2",
+                            "fft_hfftn", "fft_fftshift", "fft_ifftshift"))
+"""The same of operands that are not contiguous."""
 _EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError)
 
 
@@ -36,7 +41,10 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
     known = effects(target)
     if name is None or known is None:
         raise Unsupported(f"{getattr(target, '__name__', target)} is not an operator that torch describes by a schema")
-    for flag, why in ((name.rpartition(":")[2] in UNTRUE, "torch's meta function differs from its kernel"),
+    short = name.rpartition(":")[2]
+    untrue = short in UNTRUE or (short in UNTRUE_STRIDES and not all(
+        x.meta.strides == contiguous(x.meta.shape) for x in _tensors((args, tuple(kwargs.values())))))
+    for flag, why in ((untrue, "torch's meta function differs from its kernel"),
                       (known.writes, "it writes its arguments"), (known.aliases, "it returns a view of an argument"),
                       (known.rng and draws, "rng: it draws random numbers"),
                       (known.data_shape, "its result's shape depends on data")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -9,9 +10,9 @@ import torch
 from ...graph.build import GraphBuilder, Val
 from ...shapes.dim import Dim
 from ..errors import Unsupported, WouldRaise
-from ..promote import HALVES, result_type
+from ..promote import HALVES, number_dtype, result_type
 from .args import cast, need_tensor, reject_out
-from .declare import expansion
+from .declare import Expansion, expansion
 
 _PLAIN = ("sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p "
           "sigmoid reciprocal erf floor ceil trunc frac abs neg sign square logical_not bitwise_not isnan isinf "
@@ -99,6 +100,16 @@ def operands(a: Any, c: Any) -> tuple[Any, Any]:
     return a, c
 
 
+def numbers_too(fn: Expansion) -> Expansion:
+    """torch.add and its like also take two numbers: the first is a 0-d tensor then."""
+    @functools.wraps(fn)
+    def run(builder: GraphBuilder, input: Any, other: Any, **kwargs: Any) -> Val:
+        if type(input) is not Val and type(other) is not Val and isinstance(input, (int, float, Dim)):
+            input = builder.emit("full", (), input, number_dtype(input))
+        return fn(builder, input, other, **kwargs)      # type: ignore[no-any-return]
+    return run
+
+
 def _factor(alpha: Any, *xs: Any) -> Any:
     if isinstance(alpha, float) and not result_type(*xs).is_floating_point:
         raise WouldRaise("for integral inputs, alpha must not be a float")
@@ -109,6 +120,7 @@ def _factor(alpha: Any, *xs: Any) -> Any:
 
 @expansion("add", "op.add", "Tensor.__add__", "Tensor.__radd__",
            inplace="Tensor.add_ Tensor.__iadd__ op.iadd aten.add_")
+@numbers_too
 def add(b: GraphBuilder, input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Val:
     reject_out(out)
     input, other = operands(input, other)
@@ -123,6 +135,7 @@ def _no_bools(*xs: Any) -> None:
 
 @expansion("sub", "subtract", "op.sub", "Tensor.__sub__",
            inplace="Tensor.sub_ Tensor.subtract_ Tensor.__isub__ op.isub aten.sub_")
+@numbers_too
 def sub(b: GraphBuilder, input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Val:
     reject_out(out)
     input, other = operands(input, other)
@@ -139,6 +152,7 @@ def rsub(b: GraphBuilder, input: Any, other: Any, *, alpha: Any = 1) -> Val:
 
 @expansion("mul", "multiply", "op.mul", "Tensor.__mul__", "Tensor.__rmul__",
            inplace="Tensor.mul_ Tensor.multiply_ Tensor.__imul__ op.imul aten.mul_")
+@numbers_too
 def mul(b: GraphBuilder, input: Any, other: Any, *, out: Any = None) -> Val:
     reject_out(out)
     return b.emit("mul", *operands(input, other))
@@ -146,6 +160,7 @@ def mul(b: GraphBuilder, input: Any, other: Any, *, out: Any = None) -> Val:
 
 @expansion("div", "divide", "op.truediv", "Tensor.__truediv__", "Tensor.__div__",
            inplace="Tensor.div_ Tensor.divide_ Tensor.__itruediv__ Tensor.__idiv__ op.itruediv aten.div_")
+@numbers_too
 def div(b: GraphBuilder, input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Val:
     reject_out(out)
     input, other = operands(input, other)
@@ -159,6 +174,7 @@ def div(b: GraphBuilder, input: Any, other: Any, *, rounding_mode: str | None = 
 
 
 @expansion("true_divide", inplace="Tensor.true_divide_")
+@numbers_too
 def true_divide(b: GraphBuilder, input: Any, other: Any, *, out: Any = None) -> Val:
     return div(b, input, other, out=out)
 
@@ -176,7 +192,7 @@ def _binary(core: str, *names: str, inplace: str = "", reflected: str = "") -> N
     def swapped(builder: GraphBuilder, input: Any, other: Any) -> Val:
         return builder.emit(core, *operands(other, input))
     fn.__name__ = swapped.__name__ = core
-    expansion(*names, inplace=inplace)(fn)
+    expansion(*names, inplace=inplace)(numbers_too(fn) if core == "floordiv" else fn)
     if reflected:
         expansion(*reflected.split())(swapped)
 

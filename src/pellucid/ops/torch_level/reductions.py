@@ -7,8 +7,10 @@ from typing import Any
 import torch
 
 from ...graph.build import GraphBuilder, Val
+from ...torchdoor.functions import ALL_TRUE, ANY_TRUE
 from ..errors import Unsupported, WouldRaise
 from ..promote import result_type
+from ..registry import METHODS
 from .args import broadcast_shapes, cast, expand_to, need_tensor, reject_out, wrap_dim, wrap_dims
 from .declare import expansion
 from .opaque import opaque
@@ -127,6 +129,20 @@ def _truth(core: str) -> None:
 
 _truth("any")
 _truth("all")
+
+
+def _whole_truth(core: str, *targets: Any) -> None:
+    """_is_all_true and _is_any_true, of tensors of bool."""
+    def fn(builder: GraphBuilder, input: Val) -> Val:
+        if need_tensor(input).meta.dtype is not torch.bool:
+            raise WouldRaise("expects a bool tensor")
+        return builder.emit(core, input, None, False)
+    expansion(*targets)(fn)
+    METHODS[targets[1].__name__] = fn
+
+
+_whole_truth("all", *ALL_TRUE)
+_whole_truth("any", *ANY_TRUE)
 
 
 @expansion("count_nonzero")

@@ -1,0 +1,24 @@
+"""Functions of torch without a public name, which public modules of torch call."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+WEIGHT_NORM = torch._weight_norm
+ALL_TRUE: tuple[Any, ...] = (torch._is_all_true, torch.Tensor._is_all_true)
+ANY_TRUE: tuple[Any, ...] = (torch._is_any_true, torch.Tensor._is_any_true)
+BUILTIN_MODULES: tuple[Any, ...] = (torch.fft, torch._C._nn)
+FUNCTION_APPLY = torch.autograd.Function.apply.__func__     # type: ignore[attr-defined]
+CONTEXT = torch.autograd.function.FunctionCtx
+NO_SETUP = torch.autograd.function._SingleLevelFunction.setup_context
+
+
+def kernel_functions() -> list[Any]:
+    """The functions behind torch.fft and torch.nn.functional that go straight to an operator and write nothing."""
+    upsample = ("_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d",
+                "_upsample_nearest_exact2d", "_upsample_nearest_exact3d")
+    return [f for space in BUILTIN_MODULES for n, f in vars(space).items()
+            if isinstance(f, types.BuiltinFunctionType) and n[-1] != "_" and (n[0] != "_" or n in upsample)]
