@@ -92,7 +92,7 @@ def test_an_autograd_function_is_a_break_not_an_exception_of_the_program():
     def f(x):
         return Double.apply(x + 1) * 3
     with pytest.raises(GraphBreakError, match=r"Function\.apply"):
-        pellucid.compile(f, fullgraph=True)(torch.ones(2))
+        pellucid.compile(f, fullgraph=True)(torch.ones(2, requires_grad=True))
     pellucid.reset()
     fast = pellucid.compile(f, options=STRICT)
     x = torch.ones(2, requires_grad=True)

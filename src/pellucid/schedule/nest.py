@@ -88,8 +88,8 @@ class NestBuilder:
         for a, place in zip(inner, places):
             rename[a.id] = self.pool.index(place)
         memo: dict[int, Expr] = {}
-        for ld, p in deps:
-            found = self._read(ld, p, indices[id(ld)], phase, bucket, rename)
+        for ld, p in self._inner_first(deps):
+            found = self._read(ld, p, indices[id(ld)], memo, rename)
             if found is not None:
                 memo[id(ld)] = found
         value = self.pool.replaced(w.value, memo, rename)
@@ -108,6 +108,23 @@ class NestBuilder:
                 made.bucket.stores.append(store)
             else:
                 self.row_stores.append((phase_of_store, store))
+
+    def _inner_first(self, deps: list[tuple[Load, _Made]]) -> list[tuple[Load, _Made]]:
+        """A load whose index loads what another member made comes after that one."""
+        waiting = {id(ld): (ld, p) for ld, p in deps}
+        out: list[tuple[Load, _Made]] = []
+
+        def add(ld: Load, p: _Made) -> None:
+            if waiting.pop(id(ld), None) is not None:
+                if not self.pool.info[id(ld)].normal:
+                    for x in self.pool.loads_of([*ld.index, *(() if ld.mask is None else (ld.mask,))]):
+                        if id(x) in waiting:
+                            add(*waiting[id(x)])
+                out.append((ld, p))
+
+        for ld, p in deps:
+            add(ld, p)
+        return out
 
     def _where(self, w: Work, inner: tuple[Axis, ...], deps: list[tuple[Load, _Made]],
                indices: dict[int, list[Expr] | None]) -> tuple[int, Bucket | None, tuple[Axis, ...]]:
@@ -155,32 +172,33 @@ class NestBuilder:
         return tuple([self.works.axis(a.size, a.name) for a in inner])
 
     # ---------------------------------------------------------------- reading what another member made
-    def _read(self, ld: Load, p: _Made, index: list[Expr] | None, phase: int, bucket: Bucket | None,
+    def _read(self, ld: Load, p: _Made, index: list[Expr] | None, memo: dict[int, Expr],
               rename: dict[int, Expr]) -> Expr | None:
-        """What stands for a load of a member's result; None: the load itself, of its buffer."""
+        """What stands for a load of a member's result; None: the load itself, of its buffer. `memo` has what stands for
+        the loads inside its index and mask."""
         pool = self.pool
         assert index is not None
         if p.bucket is None:
-            return self._under_mask(ld, p.value, rename)
+            return self._under_mask(ld, p.value, memo, rename)
         by_axis = dict(zip([a.id for a in p.work.axes], index))
-        own = [pool.renamed(by_axis[a.id], rename) for a in p.inner]
+        own = [pool.replaced(by_axis[a.id], dict(memo), rename) for a in p.inner]
         if all(isinstance(e, Index) and e.axis.id == a.id for e, a in zip(own, p.places)):
-            return self._under_mask(ld, p.value, rename)  # at a later phase `cse` decides whether it is kept
+            return self._under_mask(ld, p.value, memo, rename)  # at a later phase `cse` decides whether it is kept
         if p.work.out.buffer in self.stored:
             return None
         if p.scratch is None:
             p.scratch = scratch_row(self.works, p.places, p.value)
             self.scratch.append(p.scratch[0])
             p.bucket.stores.append(p.scratch[1])
-        mask = None if ld.mask is None else pool.renamed(ld.mask, rename)
+        mask = None if ld.mask is None else pool.replaced(ld.mask, dict(memo), rename)
         return pool.load(p.scratch[1].view, tuple(own), mask, ld.other)
 
-    def _under_mask(self, ld: Load, value: Expr, rename: dict[int, Expr]) -> Expr:
+    def _under_mask(self, ld: Load, value: Expr, memo: dict[int, Expr], rename: dict[int, Expr]) -> Expr:
         if ld.mask is None:
             return value
         assert ld.other is not None
         other = self.pool.literal(ld.other.value, ld.other.dtype)
-        return self.pool.call("where", (self.pool.renamed(ld.mask, rename), value, other), ld.dtype)
+        return self.pool.call("where", (self.pool.replaced(ld.mask, dict(memo), rename), value, other), ld.dtype)
 
     # ---------------------------------------------------------------- results
     def _accumulate(self, w: Work, bucket: Bucket, value: Expr) -> Expr:
