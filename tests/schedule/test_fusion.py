@@ -174,7 +174,7 @@ def test_whole_transformer_layer_with_symbolic_batch():
 
 
 def test_a_load_at_an_index_that_the_same_kernel_makes():
-    """softmax gathered at the argmax of the same rows: the index inside a read of a scratch row is a member's result."""
+    """softmax gathered at the argmax of the same rows: the index in a read of a scratch row is a member's result."""
     def f(s):
         p = torch.softmax(s.masked_fill(s < 0, float("-inf")), -1)
         i = s.argmax(-1, keepdim=True)

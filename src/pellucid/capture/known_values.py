@@ -32,13 +32,14 @@ _STEPS = ("attr", "dict", "cell", "global", "default", "kwdefault")
 
 PURE = frozenset(
     "tensor scalar_tensor full zeros ones arange as_tensor add sub subtract mul multiply div divide truediv "
-    "true_divide floordiv floor_divide mod remainder fmod pow neg abs absolute maximum minimum max min amax amin sum "
-    "prod cumsum ceil floor round trunc sqrt eq ne lt le gt ge logical_and logical_or logical_not and_ or_ xor invert where "
-    "clamp clamp_min clamp_max to long int float double bool type __getitem__ getitem select unbind squeeze unsqueeze "
-    "view reshape flatten clone contiguous detach stack cat all any index_select rsub __radd__ __rsub__ __rmul__ __add__ "
-    "__sub__ __mul__ __truediv__ __floordiv__ __rtruediv__ __rfloordiv__ __mod__ __neg__ __eq__ __ne__ __lt__ __le__ "
-    "__gt__ __ge__ bitwise_and bitwise_or bitwise_not new_zeros new_ones new_full new_tensor zeros_like ones_like "
-    "full_like diff flip repeat expand permute transpose bincount".split())
+    "true_divide floordiv floor_divide mod remainder fmod pow neg abs absolute maximum minimum max min amax amin "
+    "sum prod cumsum ceil floor round trunc sqrt eq ne lt le gt ge logical_and logical_or logical_not and_ or_ "
+    "xor invert where clamp clamp_min clamp_max to long int float double bool type __getitem__ getitem select "
+    "unbind squeeze unsqueeze view reshape flatten clone contiguous detach stack cat all any index_select rsub "
+    "__radd__ __rsub__ __rmul__ __add__ __sub__ __mul__ __truediv__ __floordiv__ __rtruediv__ __rfloordiv__ "
+    "__mod__ __neg__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ bitwise_and bitwise_or bitwise_not new_zeros "
+    "new_ones new_full new_tensor zeros_like ones_like full_like diff flip repeat expand permute transpose "
+    "bincount".split())
 """Names of the calls that are run again: they compute from their operands alone."""
 
 
