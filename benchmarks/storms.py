@@ -1,9 +1,9 @@
 """Programs that break often, warm, over eager: pellucid must cost at most 1.1 times what Python alone does.
 
-    python benchmarks/storms.py [--only loop] [--rounds 5]
+    python benchmarks/storms.py [--only loop] [--seconds 4]
 
-The systems in turn in one process, one thread; the ratio is that of the medians of the rounds. Printed beside it: what
-the counters say of the warm calls (compiles in them would make the figure worthless).
+The two in turn in one process, one thread, a few milliseconds each, for so long; the ratio is the median of the pairs'.
+Printed beside it: what the counters say of the warm calls (compiles in them would make the figure worthless).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 def seconds(fn: Callable[..., Any], args: tuple[Any, ...]) -> float:
-    least = 0.02
+    least = 0.002
     start, calls = time.perf_counter(), 0
     while True:
         fn(*args)
@@ -115,7 +115,7 @@ def seconds(fn: Callable[..., Any], args: tuple[Any, ...]) -> float:
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--only", default="")
-    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=4)
     a = p.parse_args()
     torch.set_num_threads(1)
     for name, (fn, args) in cases().items():
@@ -129,11 +129,12 @@ def main() -> None:
             cold = time.perf_counter() - start
             before = pellucid.counters()
             mine, eager = [], []
-            for _ in range(a.rounds):
-                mine.append(seconds(fast, args))
-                eager.append(seconds(fn, args))
+            end = time.perf_counter() + a.seconds
+            while time.perf_counter() < end or len(mine) < 5:
+                for times, run in ((mine, fast), (eager, fn))[::1 if len(mine) % 2 else -1]:
+                    times.append(seconds(run, args))
             after = pellucid.counters()
-        ratio = statistics.median(mine) / statistics.median(eager)
+        ratio = statistics.median(m / e for m, e in zip(mine, eager))
         moved = {k: after[k] - before[k] for k in after if after[k] != before[k] and isinstance(after[k], int)}
         verdict = "holds" if ratio <= 1.1 else "FAILS"
         print(f"{name:12s} eager {1e3 * statistics.median(eager):9.3f} ms   pellucid / eager {ratio:6.2f}   limit 1.1: "

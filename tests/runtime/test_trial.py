@@ -58,7 +58,7 @@ def test_what_is_faster_compiled_stays_compiled(monkeypatch):
             return call(*args, **kwargs)
     target = fast.__pellucid__.target
     monkeypatch.setattr(fast.__pellucid__, "target", Target())
-    for k in range(20):
+    for _ in range(20):
         assert fast(torch.tensor(float(k))) == total(torch.tensor(float(k)))
     assert len(slow) == trial.SAMPLES
 
@@ -93,3 +93,41 @@ def test_nothing_native_is_hung_up_while_a_thread_runs_eagerly():
         fast(torch.ones(2))
     native.sync()
     assert native.native.entries and entry.hits == hits + 3
+
+
+def spread(x, /, scale=1, *more, bias, **named):
+    out = 0.0
+    for _ in range(20):
+        out += x.item() * scale + bias
+    return out, more, named
+
+
+def test_what_is_left_to_python_is_entered_natively_with_every_kind_of_parameter():
+    fast = pellucid.compile(spread, options={"strict": True})
+    calls = [((torch.tensor(2.0), 3, 4, 5), {"bias": 1, "z": 7}), ((torch.tensor(3.0),), {"bias": 2})]
+    for args, kwargs in calls:
+        for _ in range(80):
+            assert fast(*args, **kwargs) == spread(*args, **kwargs)
+    entries = [e for t in fast.__pellucid__.roots.values() for e in t.entries]
+    left = [e for e in entries if e.trial is not None and e.trial.python]
+    assert fast.__pellucid__.fast is not None
+    before, slow = fast.__pellucid__.fast.native.counts
+    for _ in range(10):
+        assert fast(*args, **kwargs) == spread(*args, **kwargs)
+    assert fast.__pellucid__.fast.native.counts == (before + 10, slow)
+    assert sum(fast.__pellucid__.reasons.values()) >= 50 * len(left)
+
+
+def test_an_error_in_python_is_the_programs():
+    def f(x, n):
+        for _ in range(20):
+            n += x.item()
+        if n > 100:
+            raise ValueError(f"{n}")
+        return n
+
+    fast = pellucid.compile(f, options={"strict": True})
+    for _ in range(80):
+        assert fast(torch.tensor(1.0), 2.0) == 22.0
+    with pytest.raises(ValueError, match="220.0"):
+        fast(torch.tensor(1.0), 200.0)

@@ -50,6 +50,8 @@ live: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 ASKED = 64
 """Hits before the order of entries is looked at."""
+WARM = 32
+"""Hits of an entry from which a callable without any native plan has native calls too."""
 MOST_CONTINUATIONS = 1000
 """Continuations of one callable; where there are more, what follows runs in plain Python."""
 MOST_REASONS = 500
@@ -82,6 +84,8 @@ class Compiled:
         """Called after an entry was published (the native fast path hangs here)."""
         self.fast: Any = None
         """The native fast path, once there is one."""
+        self.on_warm: Callable[[Compiled], None] | None = None
+        """Called once, at an entry's WARMth hit."""
         self.reasons: Counter[str] = Counter()
         """Why calls, or what followed a break, ran in plain Python, and how often."""
         self.notes: Counter[str] = Counter()
@@ -119,6 +123,8 @@ class Compiled:
             for entry in table.entries:
                 if entry.check(*slots):
                     entry.hits += 1
+                    if entry.hits == WARM and self.on_warm is not None:
+                        self.on_warm(self)
                     if entry.hits > ASKED and entry is not table.entries[0]:
                         self.favour(table, entry)
                     break

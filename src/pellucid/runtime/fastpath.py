@@ -1,4 +1,5 @@
-"""Where the native call path is hung in: from the first native plan on, a class's `__call__` is a built-in."""
+"""Where the native call path is hung in: from the first native plan on (or, where no entry has a graph, from the
+WARMth hit of one), a class's `__call__` is a built-in."""
 
 from __future__ import annotations
 
@@ -18,19 +19,29 @@ def install(compiled: Compiled, instance: Any, slow: Callable[..., Any] | None =
     cls, alive = type(instance), weakref.ref(instance)
 
     def published(compiled: Compiled, table: Table, entry: Entry) -> None:
-        if entry.code.backend != "llvm/native":
-            return
+        if entry.code.backend == "llvm/native":
+            begin(compiled)
+
+    def begin(compiled: Compiled) -> None:
         from .native.attach import attach
         from .native.vectorcall import hang
 
-        compiled.on_publish.remove(published)
-        fast = attach(compiled, slow, watch)
-        if fast is None:
-            return
-        compiled.fast = fast
-        fast.published(compiled, table, entry)
+        with compiled.lock:
+            if published not in compiled.on_publish:
+                return
+            compiled.on_publish.remove(published)
+            compiled.on_warm = None
+            fast = attach(compiled, slow, watch)
+            if fast is None:
+                return
+            for table in compiled.roots.values():
+                for entry in reversed(table.entries):
+                    fast.published(compiled, table, entry)
+            compiled.fast = fast
         cls.__call__ = staticmethod(fast.function)  # type: ignore[method-assign, assignment, operator]
         me = alive()
         if me is not None:
             hang(me, fast.native)
     compiled.on_publish.append(published)
+    if compiled.options.backend == "llvm":
+        compiled.on_warm = begin

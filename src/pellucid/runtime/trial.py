@@ -36,6 +36,11 @@ class Trial:
         self.python = self.decided = False
         self.why = "it has many breaks and is timed against Python"
 
+    @property
+    def timing(self) -> bool:
+        """Calls are run by Python to time them."""
+        return self.python and not self.decided
+
 
 def crossed_often(me: Compiled, entry: Entry, crossed: int, seconds: float) -> None:
     """A call that began with `entry` compiled nothing and crossed many breaks."""

@@ -23,7 +23,7 @@ from ...guards.sources import Scope, load
 from ...guards.types import Source
 from ...torchdoor.modules import GLOBAL_HOOKS
 from ...torchdoor.symbols import Unavailable
-from .. import stance
+from .. import stance, trial
 from ..compiled import Compiled, may_change_state
 from ..segment_code import _Text
 from ..table import Table
@@ -76,7 +76,7 @@ class NativeEntry:
     def waiting(self) -> bool:
         """Whether it should be translated (again) when its guards hold in a call."""
         trial = self.entry.trial
-        return self.why is None and (self.native is None or self.native.stale) and (trial is None or not trial.python)
+        return self.why is None and (self.native is None or self.native.stale) and (trial is None or not trial.timing)
 
     def drop(self) -> None:
         """Give up the table, whose hits are kept."""
@@ -215,7 +215,8 @@ class Fast:
     def _table(self, compiled: Compiled, e: NativeEntry, scope: Scope) -> tuple[EntryTable, dict[Source, Any]]:
         entry, signature = e.entry, self.native.signature
         graph = entry.segment.graph
-        made = translate(entry.guards, signature, graph, scope, _plan(entry), e.live)
+        by_python = entry.trial is not None and entry.trial.python
+        made = translate(entry.guards, signature, graph, scope, None if by_python else _plan(entry), e.live)
         table = made.table
         if made.python:
             rest = make_check([g for g, _ in made.python], graph, entry.params, f"rest of the check of #{entry.number}")
@@ -231,7 +232,8 @@ class Fast:
             self.watch(table.watch)
         translator = Translator(signature, graph, scope)
         translator.table, translator.watch, translator.pinned = table, table.watch, made.pinned
-        table.result = result_of(compiled, e, translator)
+        table.result = ("finish", _left_to_python(compiled, entry, signature)) if by_python else result_of(
+            compiled, e, translator)
         return table, made.pinned
 
 
@@ -366,6 +368,26 @@ def finish_function(compiled: Compiled, e: NativeEntry) -> Callable[[tuple[Any, 
             error.__traceback__ = users_only(error.__traceback__)
             raise
     return go_on
+
+
+def _left_to_python(compiled: Compiled, entry: Entry,
+                    s: Signature) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:
+    """What runs, counted, in place of an entry that is left to Python (trial.py)."""
+    owner, end = weakref.ref(compiled), len(s.names)
+    by_name = [(n, k) for k, n in enumerate(s.names[:end - (s.varargs is not None) - (s.varkw is not None)])][s.limit:]
+
+    def by_python(outputs: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+        me = owner()
+        assert me is not None
+        try:
+            more = arguments[s.varargs] if s.varargs is not None else ()
+            named = arguments[s.varkw] if s.varkw is not None else {}
+            return trial.by_python(me, entry, (*arguments[s.first:s.limit], *more),
+                                   {**{n: arguments[k] for n, k in by_name}, **named})
+        except BaseException as error:
+            error.__traceback__ = users_only(error.__traceback__)
+            raise
+    return by_python
 
 
 def watch_module(module: nn.Module) -> Callable[[Watch], None]:
