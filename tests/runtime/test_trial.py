@@ -58,7 +58,7 @@ def test_what_is_faster_compiled_stays_compiled(monkeypatch):
             return call(*args, **kwargs)
     target = fast.__pellucid__.target
     monkeypatch.setattr(fast.__pellucid__, "target", Target())
-    for _ in range(20):
+    for k in range(20):
         assert fast(torch.tensor(float(k))) == total(torch.tensor(float(k)))
     assert len(slow) == trial.SAMPLES
 
