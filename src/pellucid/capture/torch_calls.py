@@ -173,6 +173,8 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
         xs = [operand(cx, a) if type(a) not in (FloatVal, SizeVal) else number_operand(cx, a, name, args) for a in args]
         ks = {k: operand(cx, a) for k, a in kwargs.items()} if kwargs else {}
     except _NoOperand as e:
+        if type(getattr(e.value, "obj", None)) is torch.Generator:
+            raise Broken("PB119", f"{name} draws from a torch.Generator", callee, own, kwargs) from None
         raise Broken("PB106", f"{name} gets a {type(e.value).__name__.removesuffix('Val').lower()} argument", callee,
                      own, kwargs) from None
     stack = cx.stack()

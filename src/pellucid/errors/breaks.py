@@ -93,3 +93,8 @@ GRAD_TARGET = _add(
     "PB118", "autograd used inside the function",
     "Gradients are asked for while the graph is still being recorded.",
     "call backward outside the compiled function")
+GENERATOR = _add(
+    "PB119", "random numbers from a generator object",
+    "The state of a torch.Generator that the program holds cannot be put back if the graph fails, so draws from it run "
+    "in Python.",
+    "draw from the default generator, or draw before the compiled call")

@@ -10,7 +10,7 @@ from ..shapes.dim import Size
 from ..shapes.env import ShapeEnv
 from .types import Graph, GraphInput, Meta, Mutation, Node, Ref, ScalarMeta, SymbolDef, TensorMeta, TorchCall, ValueId
 
-_COMPLEX = frozenset(("opaque", "opaque_python", "clone", "to_dtype"))
+_COMPLEX = frozenset(("opaque", "opaque_python", "opaque_rng", "clone", "to_dtype"))
 """Core operations that take complex tensors; views do too."""
 
 

@@ -76,7 +76,19 @@ def operator_name(target: Any) -> str | None:
     return None
 
 
-_SPACES: dict[str, Any] = {"torch": torch, "method": torch.Tensor, "functional": torch.nn.functional,
+class _Drawn:
+    """drawn.uniform_(x, ...): a new tensor of x's shape, strides and dtype, filled by x's in-place method."""
+
+    def __getattr__(self, name: str) -> Callable[..., torch.Tensor]:
+        fill = getattr(torch.Tensor, name)
+
+        def drawn(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            new = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+            return fill(new, *args, **kwargs)  # type: ignore[no-any-return]
+        return drawn
+
+
+_SPACES: dict[str, Any] = {"drawn": _Drawn(), "torch": torch, "method": torch.Tensor, "functional": torch.nn.functional,
                            "linalg": torch.linalg, "fft": torch.fft, "special": torch.special,
                            "nn": torch._C._nn}
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from pellucid.ops.errors import Unsupported
 from pellucid.torchdoor.fused import ENCODER_LAYER, GROUPED_MM, NATIVE_ATTENTION
 
 from .harness import Expanded, check
@@ -55,10 +54,10 @@ def test_recurrent(name: str, cls: Any, options: Any) -> None:
         check(getattr(torch, name), X, state, weights, True, layers, 0.0, False, both, True, rtol=1e-4, atol=1e-5)
 
 
-def test_recurrent_dropout_in_training_is_refused() -> None:
+def test_recurrent_dropout_in_training_draws_in_its_place() -> None:
     net, h = _recurrent(torch.nn.LSTM)
-    with pytest.raises(Unsupported, match="rng"):
-        Expanded(torch.lstm, (X, [h, h], list(net._flat_weights), True, 1, 0.5, True, False, True), {})
+    made = Expanded(torch.lstm, (X, [h, h], list(net._flat_weights), True, 1, 0.5, True, False, True), {})
+    assert [n.op for n in made.builder.nodes] == ["opaque_rng"]
 
 
 @pytest.mark.parametrize("n", [8, 7])

@@ -50,6 +50,9 @@ class OpaqueVal(Value):
                      [self, Const(name)])
 
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
+        if type(self.obj) is weakref.ref and not args and not kwargs:
+            self.pytype(cx)
+            return cx.wrap(self.obj(), Source("call0", self.source, "weakref", _referent))
         r = _builtin.call_known(cx, self, self.obj, args, kwargs)
         if r is not None:
             return r

@@ -13,6 +13,7 @@ from ..errors import Unsupported, WouldRaise
 from .args import need_tensor, reject_out, wrap_dim
 from .declare import expansion
 from .inplace import store
+from .opaque import opaque
 
 
 def _result(b: GraphBuilder, x: Val, y: Val, inplace: bool) -> Val:
@@ -141,7 +142,7 @@ def glu(b: GraphBuilder, input: Val, dim: int = -1) -> Val:
 def rrelu(b: GraphBuilder, input: Val, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
           inplace: bool = False) -> Val:
     if training:
-        raise Unsupported("rng: rrelu in training draws random slopes", "call .eval()")
+        return _result(b, need_tensor(input), opaque(b, torch.rrelu, (input, lower, upper, True), {}), inplace)
     x = need_tensor(input)
     return _result(b, x, b.emit("leaky_relu", x, (lower + upper) / 2), inplace)
 
@@ -185,38 +186,3 @@ def _aten_softmax(core: str) -> None:
 
 _aten_softmax("softmax")
 _aten_softmax("log_softmax")
-
-
-# ------------------------------------------------------------------ dropout
-def _dropout(*names: str, default: bool) -> None:
-    def fn(builder: GraphBuilder, input: Val, p: float = 0.5, training: bool = default, inplace: bool = False) -> Val:
-        """The identity when not training or p == 0."""
-        x = need_tensor(input)
-        if not 0 <= p <= 1:
-            raise WouldRaise(f"dropout probability has to be between 0 and 1, but got {p}")
-        if not training or p == 0:
-            return x
-        if p == 1 and "alpha" not in names[0]:
-            return _result(builder, x, builder.emit("mul", x, 0), inplace)
-        raise Unsupported("rng: dropout in training draws random numbers", "call .eval(), or set p=0")
-    expansion(*names)(fn)
-
-
-_dropout("F.dropout", "F.dropout1d", "F.dropout2d", "F.dropout3d", default=True)
-_dropout("torch.dropout", "torch.feature_dropout", "aten.dropout", default=True)
-_dropout("F.alpha_dropout", "F.feature_alpha_dropout", "torch.alpha_dropout", "torch.feature_alpha_dropout",
-         default=False)
-
-
-@expansion("aten.native_dropout")
-def native_dropout(b: GraphBuilder, input: Val, p: float, train: Any) -> tuple[Val, Val]:
-    x = need_tensor(input)
-    if train and p:
-        raise Unsupported("rng: dropout in training draws random numbers", "call .eval(), or set p=0")
-    return b.emit("clone", x, torch.preserve_format), b.emit("full", x.meta.shape, True, torch.bool)
-
-
-@expansion("F.gumbel_softmax")
-def gumbel_softmax(b: GraphBuilder, *args: Any, **kwargs: Any) -> Val:
-    raise Unsupported("rng: gumbel_softmax draws random numbers", "run it outside the compiled function")
-

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional
+import torch.nn.functional as F
 
 from ...graph.build import GraphBuilder, Val
 from ..errors import Unsupported, WouldRaise
 from .args import need_tensor
 from .declare import expansion
+from .opaque import opaque
 
 
 @expansion("F.scaled_dot_product_attention", "aten.scaled_dot_product_attention")
@@ -23,7 +24,8 @@ def scaled_dot_product_attention(b: GraphBuilder, query: Val, key: Val, value: V
     """
     q, k, v = need_tensor(query, "query"), need_tensor(key, "key"), need_tensor(value, "value")
     if dropout_p:
-        raise Unsupported("rng: attention with dropout draws random numbers", "call .eval(), or pass dropout_p=0")
+        return opaque(b, F.scaled_dot_product_attention, (q, k, v, attn_mask, dropout_p, is_causal),
+                      {"scale": scale, "enable_gqa": enable_gqa})
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise WouldRaise("scaled_dot_product_attention: operands must have at least 2 dimensions")
     if len({q.meta.dtype, k.meta.dtype, v.meta.dtype}) > 1:

@@ -236,16 +236,3 @@ def as_tensor(b: GraphBuilder, data: Any, dtype: Any = None, device: Any = None)
 def new_tensor(b: GraphBuilder, input: Val, data: Any, *, dtype: Any = None, **options: Any) -> Val:
     _options(**options)
     return tensor(b, data, dtype=dtype or need_tensor(input).meta.dtype)
-
-
-# ------------------------------------------------------------------ random numbers
-def _random(b: GraphBuilder, *args: Any, **kwargs: Any) -> Val:
-    raise Unsupported("rng: random numbers are not captured yet", "draw them outside the compiled function")
-
-
-for _name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli",
-              "multinomial", "poisson"):
-    expansion(f"torch.{_name}")(_random)
-for _name in ("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "bernoulli", "multinomial", "cauchy_",
-              "log_normal_", "geometric_"):
-    expansion(f"Tensor.{_name}")(_random)

@@ -101,11 +101,9 @@ def _recurrent(name: str) -> None:
         """(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first): one opaque call."""
         packed = type(args[3]) is tuple or type(args[3]) is list
         dropout, train = args[6:8] if packed else args[5:7]
-        if dropout and train:
-            raise Unsupported(f"rng: {name} with dropout in training draws random numbers", "call .eval()")
         if packed:
             raise Unsupported(f"{name} of a packed sequence has a data-dependent shape", "pad the batch")
-        return opaque(builder, target, args, {}, draws=False)
+        return opaque(builder, target, args, {}, draws=bool(dropout and train))
     expansion(target, f"aten.{name}")(fn)
 
 

@@ -16,6 +16,7 @@ from ..core import extra_opaque  # noqa: F401  registers the core operators
 from ..errors import Unsupported, WouldRaise
 from ..registry import METHODS
 from ..strides import contiguous
+from .args import only_cpu
 
 _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout)
 UNTRUE = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter",
@@ -34,7 +35,8 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
 
     target: an operator overload or packet, a torch callable that carries an operator's name, or a Tensor method's name.
     Symbolic sizes are fixed by guards. Returns a Val, or a tuple or list of them as eager does. Refused are operators
-    that write, alias, draw random numbers, or whose shapes depend on data, and those without a meta implementation.
+    that write, alias, or whose shapes depend on data, and those without a meta implementation. One that draws random
+    numbers is a node `opaque_rng`, which stays in its place and is drawn from torch's generator.
     draws=False: the arguments are such that an operator that could draw random numbers does not.
     """
     name = operator_name(target)
@@ -46,7 +48,6 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
         x.meta.strides == contiguous(x.meta.shape) for x in _tensors((args, tuple(kwargs.values())))))
     for flag, why in ((untrue, "torch's meta function differs from its kernel"),
                       (known.writes, "it writes its arguments"), (known.aliases, "it returns a view of an argument"),
-                      (known.rng and draws, "rng: it draws random numbers"),
                       (known.data_shape, "its result's shape depends on data")):
         if flag:
             raise Unsupported(f"operator {name} has no entry in the catalogue, and {why}")
@@ -54,16 +55,23 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
         raise Unsupported("out= is not supported", "assign the result instead of passing out=")
     args, kwargs = _static(b, args), {k: _static(b, v) for k, v in kwargs.items()}
     operands = _tensors((args, tuple(kwargs.values())))
-    if not operands:
+    drawn = known.rng and draws
+    if not operands and not drawn:
         raise Unsupported(f"operator {name} has no entry in the catalogue and no tensor operand")
-    results = _on_meta(operator_by_name(name), args, kwargs, name)
+    for_meta = dict(kwargs)
+    if for_meta.get("device") is not None or not operands:
+        only_cpu(kwargs.get("device"))
+        for_meta["device"] = "meta"
+    results = _on_meta(operator_by_name(name), args, for_meta, name)
     several = isinstance(results, (tuple, list))
     parts = list(results) if several else [results]
     if not all(isinstance(r, torch.Tensor) for r in parts):
         raise Unsupported(f"operator {name} returns something else than tensors")
     b.complex = b.complex or any(r.dtype.is_complex for r in parts)
     metas = tuple(TensorMeta(r.dtype, tuple(r.shape), tuple(r.stride())) for r in parts)
-    core = "opaque_python" if known.custom else "opaque"
+    if any(r.requires_grad for r in parts):
+        raise Unsupported("a new tensor with requires_grad=True", "create it before the compiled call")
+    core = "opaque_python" if known.custom else "opaque_rng" if drawn else "opaque"
     vals = b.emit(core, name, _frozen(args), tuple((k, _frozen(v)) for k, v in kwargs.items()), metas)
     return (list(vals) if isinstance(results, list) else vals) if several else vals[0]
 
