@@ -20,6 +20,7 @@ import logging
 import os
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +119,15 @@ def dynamo(name: str) -> dict[str, Any]:
     return {"torch_breaks": sum(counters["graph_break"].values()), "torch_graphs": len(graphs)}
 
 
-def in_process(what: str, name: str, limit: float) -> dict[str, Any]:
-    """measure or dynamo of one row in a forked process of its own; {"wrong": ...} where it fails or takes too long."""
+def in_process(work: Callable[[str], dict[str, Any]], name: str, limit: float, key: str = "wrong") -> dict[str, Any]:
+    """work(name) in a forked process of its own; {key: what happened} where it fails or takes too long."""
     import multiprocessing
 
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(send, what, name))
+    child = context.Process(target=_child, args=(send, work, name, key))
     child.start()
     send.close()
-    key = "wrong" if what == "measure" else "torch_wrong"
     try:
         return dict(receive.recv()) if receive.poll(limit) else {key: f"more than {limit:.0f} s"}
     except EOFError:
@@ -137,12 +137,12 @@ def in_process(what: str, name: str, limit: float) -> dict[str, Any]:
         child.join()
 
 
-def _child(send: Any, what: str, name: str) -> None:
+def _child(send: Any, work: Callable[[str], dict[str, Any]], name: str, key: str) -> None:
     try:
-        send.send((measure if what == "measure" else dynamo)(name))
+        send.send(work(name))
     except Exception as e:
         text = f"{type(e).__name__}: {(str(e).splitlines() or ['no message'])[0]}"
-        send.send({"wrong" if what == "measure" else "torch_wrong": text[:200]})
+        send.send({key: text[:200]})
 
 
 HEAD = (
@@ -209,10 +209,10 @@ def main() -> None:
     print(HEAD)
     for n in given.names or ROWS:
         if n not in counts:
-            counts[n] = in_process("dynamo", n, given.limit)
+            counts[n] = in_process(dynamo, n, given.limit, "torch_wrong")
             if given.counts:
                 given.counts.write_text(json.dumps(counts))
-        rows.append({"name": n, "kind": ROWS[n].kind, **in_process("measure", n, given.limit), **counts[n]})
+        rows.append({"name": n, "kind": ROWS[n].kind, **in_process(measure, n, given.limit), **counts[n]})
         print(line(rows[-1]), flush=True)
     print("\n" + summary(rows))
     if given.write:
