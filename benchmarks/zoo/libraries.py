@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 TORCHVISION = (
-    "alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 mnasnet0_5 mobilenet_v2 "
-    "mobilenet_v3_small regnet_x_400mf regnet_y_400mf resnet18 resnet50 resnext50_32x4d wide_resnet50_2 "
-    "shufflenet_v2_x0_5 squeezenet1_0 swin_t swin_v2_t vgg11 vgg11_bn vit_b_32 maxvit_t "
+    "alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 mnasnet0_5 "
+    "mobilenet_v2 mobilenet_v3_small regnet_x_400mf regnet_y_400mf resnet18 resnet50 resnext50_32x4d "
+    "wide_resnet50_2 shufflenet_v2_x0_5 squeezenet1_0 swin_t swin_v2_t vgg11 vgg11_bn vit_b_32 maxvit_t "
     "deeplabv3_mobilenet_v3_large fcn_resnet50 lraspp_mobilenet_v3_large r3d_18 mc3_18 r2plus1d_18").split()
 _SEGMENTS = ("deeplabv3", "fcn", "lraspp")
 _VIDEOS = ("r3d_18", "mc3_18", "r2plus1d_18")
@@ -21,18 +21,20 @@ TIMM = (
     "beit_base_patch16_224:img botnet26t_256:256 bat_resnext26ts gcresnext26ts gernet_s mobileone_s0 "
     "cait_xxs24_224:img coat_lite_tiny:img convit_tiny:img convmixer_768_32 convnext_atto convnextv2_atto "
     "crossvit_9_240:240 cs3darknet_s davit_tiny deit_tiny_patch16_224:img deit_tiny_distilled_patch16_224:img "
-    "densenetblur121d dla34 dpn48b edgenext_xx_small efficientformer_l1:224 efficientformerv2_s0:224 tf_efficientnet_lite0 "
-    "mixnet_s fbnetc_100 tinynet_e efficientvit_b0 efficientvit_m0:224 eva02_tiny_patch14_224:img14 fasternet_t0 "
-    "fastvit_t8 focalnet_tiny_srf gcvit_xxtiny:224 ghostnet_050 hardcorenas_a hgnetv2_b0 hiera_tiny_224:224 "
-    "hrnet_w18_small inception_next_atto inception_v4:96 lcnet_050 levit_128s:224 mambaout_femto coatnet_nano_rw_224:224 "
-    "maxvit_rmlp_pico_rw_256:256 poolformer_s12 caformer_s18 mixer_s32_224:img resmlp_12_224:img gmlp_ti16_224:img "
-    "mobilenetv3_small_050 mobilenetv4_conv_small mobilevit_xxs mobilevitv2_050 mvitv2_tiny:224 nest_tiny:224 "
-    "nf_resnet26 nfnet_f0 pit_ti_224:224 pvt_v2_b0 regnetx_002 regnety_002 repghostnet_050 repvit_m1 res2net50_14w_8s "
-    "resnest14d resnet10t ecaresnet26t seresnext26t_32x4d skresnet18 resnetv2_50 resnetv2_50x1_bit rexnet_100 "
-    "rexnetr_100 selecsls42 legacy_seresnet18 sequencer2d_s:224 shvit_s1 starnet_s1 swiftformer_xs "
-    "swin_tiny_patch4_window7_224:224 swinv2_tiny_window8_256:256 tiny_vit_5m_224:224 tnt_s_patch16_224:224 tresnet_m "
-    "twins_svt_small:224 ese_vovnet19b_dw visformer_tiny:224 vit_tiny_patch16_224:img vit_relpos_small_patch16_224:224 "
-    "samvit_base_patch16:img volo_d1_224:224 xception41 xcit_nano_12_p16_224:img").split()
+    "densenetblur121d dla34 dpn48b edgenext_xx_small efficientformer_l1:224 efficientformerv2_s0:224 "
+    "tf_efficientnet_lite0 mixnet_s fbnetc_100 tinynet_e efficientvit_b0 efficientvit_m0:224 "
+    "eva02_tiny_patch14_224:img14 fasternet_t0 fastvit_t8 focalnet_tiny_srf gcvit_xxtiny:224 ghostnet_050 "
+    "hardcorenas_a hgnetv2_b0 hiera_tiny_224:224 hrnet_w18_small inception_next_atto inception_v4:96 lcnet_050 "
+    "levit_128s:224 mambaout_femto coatnet_nano_rw_224:224 maxvit_rmlp_pico_rw_256:256 poolformer_s12 "
+    "caformer_s18 mixer_s32_224:img resmlp_12_224:img gmlp_ti16_224:img mobilenetv3_small_050 "
+    "mobilenetv4_conv_small mobilevit_xxs mobilevitv2_050 mvitv2_tiny:224 nest_tiny:224 nf_resnet26 nfnet_f0 "
+    "pit_ti_224:224 pvt_v2_b0 regnetx_002 regnety_002 repghostnet_050 repvit_m1 res2net50_14w_8s resnest14d "
+    "resnet10t ecaresnet26t seresnext26t_32x4d skresnet18 resnetv2_50 resnetv2_50x1_bit rexnet_100 rexnetr_100 "
+    "selecsls42 legacy_seresnet18 sequencer2d_s:224 shvit_s1 starnet_s1 swiftformer_xs "
+    "swin_tiny_patch4_window7_224:224 swinv2_tiny_window8_256:256 tiny_vit_5m_224:224 tnt_s_patch16_224:224 "
+    "tresnet_m twins_svt_small:224 ese_vovnet19b_dw visformer_tiny:224 vit_tiny_patch16_224:img "
+    "vit_relpos_small_patch16_224:224 samvit_base_patch16:img volo_d1_224:224 xception41 "
+    "xcit_nano_12_p16_224:img").split()
 """name, or name:side of the image; name:img for models that take img_size=, which is 64 (img14: 56) then."""
 
 TRAINED = ("tv:resnet18 tv:mobilenet_v2 tv:efficientnet_b0 tv:densenet121 tv:convnext_tiny tv:swin_t tv:vgg11_bn "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..bytecode.decode import decode
 from ..bytecode.types import NATIVE_FLAGS, Code
 from ..events.types import UserFrame, UserStack
+from ..torchdoor.functions import LAZILY_DISABLED, OPTIMIZER_STEP
 from . import known  # noqa: F401  (fills the tables of what is known)
 from .binding import bind
 from .executor import RETURNS, Machine, ReturnRule, deliver, handled, program, user_frame
@@ -132,8 +133,10 @@ class Symbolic(Iteration, Exceptions):
         if fn.code.co_flags & NATIVE_FLAGS or code.unsupported:
             raise Broken("PB109", f"{fn.qualname} is a kind of function that is not captured", fn, args, kwargs)
         disabled = fn.obj is not None and (fn.obj.__dict__ or None) and fn.obj.__dict__.get("_torchdynamo_disable")
-        if disabled:
+        if disabled or fn.code is LAZILY_DISABLED:
             raise Broken("PB110", f"{fn.qualname} is disabled for compilation", fn, args, kwargs)
+        if fn.code is OPTIMIZER_STEP and f is not None:
+            raise Broken("PB110", f"{fn.qualname}: an optimizer's step runs in Python as a whole", fn, args, kwargs)
         if f is not None and f.depth >= sys.getrecursionlimit() - 1:
             raise cx.raised(RecursionError, "maximum recursion depth exceeded")
         cx.inlined[fn.code] = None

@@ -59,7 +59,7 @@ CODE_KIND = _add(
     "call it outside the compiled function")
 DISABLED = _add(
     "PB110", "a function marked to stay in Python",
-    "The function was disabled for compilation by a decorator.",
+    "The function was disabled for compilation by a decorator, or is the step of an optimizer.",
     "remove the decorator, or accept the break")
 OPAQUE_STATE = _add(
     "PB111", "an object whose state cannot be watched",

@@ -42,7 +42,8 @@ def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any
     """
     if not graph.calls and not graph.outputs:
         return Runner(None, "none")
-    if options.backend == "eager" or (options.backend == "llvm" and (grad or _returns_views_for_autograd(graph))):
+    if options.backend == "eager" or (options.backend == "llvm" and (
+            grad or _returns_views_for_autograd(graph) or _writes_leaves(graph))):
         return replay_runner(graph)
     if options.backend == "llvm":
         from ..pipeline import compile_graph
@@ -66,6 +67,13 @@ def _returns_views_for_autograd(graph: Graph) -> bool:
     known = {g.value for g in graph.inputs if isinstance(g.meta, TensorMeta) and g.meta.requires_grad}
     known |= {m.value for m in graph.mutations if inputs[m.input] in known}
     return any(v not in known and graph.roots.get(v) in known for v in graph.outputs)
+
+
+def _writes_leaves(graph: Graph) -> bool:
+    """Whether an input that requires grad is written though grad mode is on at the start: under no_grad(), which the
+    commit at the end of a plan no longer is, so that the writing operators have to run where they stand."""
+    metas = [graph.inputs[m.input].meta for m in graph.mutations]
+    return torch.is_grad_enabled() and any(isinstance(m, TensorMeta) and m.requires_grad for m in metas)
 
 
 def replay_runner(graph: Graph) -> Runner:

@@ -22,3 +22,9 @@ def kernel_functions() -> list[Any]:
                 "_upsample_nearest_exact2d", "_upsample_nearest_exact3d")
     return [f for space in BUILTIN_MODULES for n, f in vars(space).items()
             if isinstance(f, types.BuiltinFunctionType) and n[-1] != "_" and (n[0] != "_" or n in upsample)]
+
+
+OPTIMIZER_STEP = torch.optim.Optimizer.profile_hook_step(lambda self: None).__code__
+"""The code that stands around the step of every optimizer of torch: profiling, hooks, the step itself."""
+LAZILY_DISABLED = torch._compile._disable_dynamo(lambda: None).__code__
+"""The code around torch's own functions that compilers must not trace, before and after it is first called."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -57,12 +58,13 @@ class _StillCached:
 def _cached_answer(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
     """The answer of an lru_cache for constant arguments: asked for now, as eager would, and again in each call, by a
     guard, since cache_clear() may change it. One that answers None is there to do something once, such as warning."""
-    if cx.dirty or any(n.op == "assign" for n in cx.builder.nodes):      # it might read what is not yet written
-        return None
     try:
         xs, ks = [_argument(cx, a) for a in args], {k: _argument(cx, a) for k, a in kwargs.items()}
         hash((*xs, *ks.values()))
     except (NotConstant, TypeError):
+        return None
+    unwritten = cx.dirty or any(n.op == "assign" for n in cx.builder.nodes)
+    if unwritten and not (xs and isinstance(xs[0], logging.Logger)):        # it might read what is not yet written
         return None
     try:
         answer = obj(*xs, **ks)

@@ -334,6 +334,8 @@ def lerp(b: GraphBuilder, input: Val, end: Val, weight: Any, *, out: Any = None)
 def addcmul(b: GraphBuilder, input: Val, tensor1: Val, tensor2: Val, *, value: Any = 1, out: Any = None) -> Val:
     reject_out(out)
     x, u, v = need_tensor(input), need_tensor(tensor1, "tensor1"), need_tensor(tensor2, "tensor2")
+    if type(value) is Val:
+        return b.emit("add", x, b.emit("mul", b.emit("mul", value, u), v), 1)
     return b.emit("addcmul", x, u, v, value)
 
 
@@ -343,6 +345,8 @@ def addcdiv(b: GraphBuilder, input: Val, tensor1: Val, tensor2: Val, *, value: A
     if not result_type(tensor1, tensor2).is_floating_point:
         raise WouldRaise("addcdiv: integer division is not supported")
     x, u, v = need_tensor(input), need_tensor(tensor1, "tensor1"), need_tensor(tensor2, "tensor2")
+    if type(value) is Val:
+        return b.emit("add", x, b.emit("div", b.emit("mul", value, u), v), 1)
     return b.emit("addcdiv", x, u, v, value)
 
 
