@@ -4,9 +4,10 @@
     python benchmarks/vision.py tv:resnet18 timm:levit_128s+train
     python benchmarks/vision.py --write docs/vision.md --counts counts.json
 
-Needs both libraries. Random weights, batches of two small images, float32, one thread; each row in a forked process of
-its own under --limit seconds. What is compared, and how, is said in benchmarks/models.py; a row +train runs the model
-in training mode with gradients, and its outputs are followed by the gradients of all parameters and the buffers after it.
+Needs both libraries. Random weights, batches of two small images, float32, one thread; each row in a forked process
+of its own under --limit seconds. What is compared, and how, is said in benchmarks/models.py; a row +train runs the
+model in training mode with gradients, and its outputs are followed by the gradients of all parameters and the buffers
+after it.
 """
 
 from __future__ import annotations
