@@ -92,8 +92,8 @@ def test_missing_symbol_is_named():
 
 
 def test_other_pythons_poll_no_state(monkeypatch):
-    monkeypatch.setattr(pylayout.sys, "version_info", (3, 12, 1))
-    with pytest.raises(symbols.Unavailable, match="3.12"):
+    monkeypatch.setattr(pylayout.sys, "version_info", (3, 14, 0))
+    with pytest.raises(symbols.Unavailable, match="3.14"):
         pylayout.pylayout.__wrapped__()
 
 

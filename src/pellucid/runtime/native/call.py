@@ -128,7 +128,7 @@ class EntryTable:
         recipe = self.result[1] if self.result[0] == "recipe" else []
         section("result_records", recipe)
         head |= {"probes": len(self.probes), "words": len(w.words), "owned": len(w.owned),
-                 "replaced": NEVER, "blocks": len(w.blocks), "dicts": len(w.dicts),
+                 "replaced": NEVER, "dict_events": NEVER, "blocks": len(w.blocks), "dicts": len(w.dicts),
                  "inputs": len(self.inputs), "fills": len(fills), "result": len(recipe) // 2,
                  "result_kind": kinds[self.result[0]], "plan": self.plan.address if self.plan else 0,
                  "finish": id(self.result[1]) if self.result[0] == "finish" else 0,

@@ -16,6 +16,7 @@ PYTHON = {
     "PyType_IsSubtype": (I32, [PTR, PTR]), "PyObject_IsTrue": (I32, [PTR]),
     "PyUnicode_FromString": (PTR, [PTR]), "PyUnicode_Compare": (I32, [PTR, PTR]),
     "_PyDict_GetItem_KnownHash": (PTR, [PTR, PTR, I64]), "PyDict_Next": (I32, [PTR, PTR, PTR, PTR]),
+    "PyDict_DelItem": (I32, [PTR, PTR]),
     "_PyObject_GetDictPtr": (PTR, [PTR]),
 }
 LIBC = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from . import records as R
 from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import I8, I16, I32, I64, PTR, Base
-from .emit_setters import COUNTED, REPLACED
+from .emit_setters import COUNTED, DICT_EVENTS, REPLACED, WATCHED
 from .records import BLOCK, CHECK, DICT, ENTRY, KEY, OWNED, PROBE, TENSOR_CHECK, WORD
 
 DICT_USED, DICT_TAG = 16, 24
@@ -85,6 +85,9 @@ def _emit_dicts(b: Base) -> None:
         f.ret(1)
 
     with m.function("dicts_fit", I64, [("entry", PTR)]) as (f, entry):
+        events = f.load(I64, b.data(f, DICT_EVENTS))
+        with f.if_(events == f.load(I64, entry, ENTRY.dict_events)):
+            f.ret(1)
         pointers, tags = f.load(PTR, entry, ENTRY.dict_pointers), f.load(PTR, entry, ENTRY.dict_tags)
         count = f.load(I64, entry, ENTRY.dicts)
         different = f.variable(I64, 0)
@@ -101,7 +104,10 @@ def _emit_dicts(b: Base) -> None:
         with f.for_(count, whole) as i:
             different.set(different.get() | differs(i))
         with f.if_(different.get() != 0, UNLIKELY):
-            f.ret(f.call(b.own("changed_dicts_fit"), entry))
+            with f.if_(f.call(b.own("changed_dicts_fit"), entry) == 0):
+                f.ret(0)
+        with f.if_(f.load(I64, b.data(f, WATCHED)) != 0):
+            f.store(events, entry, ENTRY.dict_events)
         f.ret(1)
 
 

@@ -48,9 +48,9 @@ def half_word(address: int) -> int:
 
 @functools.cache
 def pylayout() -> PyLayout:
-    """The offsets in this Python. Raises Unavailable on versions without dict version tags (3.12 and later)."""
-    if sys.version_info[:2] != (3, 11):
-        raise Unavailable(f"state is polled natively on Python 3.11 only (this is {sys.version_info[0]}."
+    """The offsets in this Python. Raises Unavailable on versions without dict version tags (3.14 and later)."""
+    if sys.version_info[:2] > (3, 13):
+        raise Unavailable(f"state is polled natively up to Python 3.13 (this is {sys.version_info[0]}."
                           f"{sys.version_info[1]}): later versions have no dict version tags")
     a, b = object(), object()
     tup, lst = (a, b), [a, b, a]

@@ -119,12 +119,13 @@ SNAPSHOT = Record("owner", "entries", "entry_pointers", "registers", "inputs", "
                   "stack_bytes")
 ENTRY = Record(
     "hits", "probes", "probe_records", "checks", "replaced", "owned", "owned_records", "words", "word_records",
-    "blocks", "block_records", "dicts", "dict_pointers", "dict_tags", "dict_records", "python_check", "plan", "inputs",
-    "input_template", "fills", "fill_records", "result", "result_records",
+    "blocks", "block_records", "dicts", "dict_events", "dict_pointers", "dict_tags", "dict_records", "python_check",
+    "plan", "inputs", "input_template", "fills", "fill_records", "result", "result_records",
     "result_kind", "finish", "registers", "stale",
 )
 """replaced: the count of assignments to `__class__` and `__dict__` at which the owned words and the dictionaries' slots
-were looked at last. dict_pointers, dict_tags: the dictionaries and the version tags at which their keys held"""
+were looked at last. dict_events: the count of changes to watched dictionaries at which the tags were. dict_pointers,
+dict_tags: the dictionaries and the version tags at which their keys held"""
 PROBE = Record("function", "argument", "offset", "mask", "expected")
 """offset -1: the function's result is the word itself"""
 WORD = Record("address", "mask", "expected")

@@ -18,6 +18,7 @@ from ...torchdoor.symbols import Unavailable
 from . import records as R
 from .pylayout import dict_slot, half_word, pylayout, type_tag
 from .setters import setters
+from .watcher import watcher
 
 FULL = (1 << 64) - 1
 ABSENT, ANY = 0, 1
@@ -37,6 +38,7 @@ class DictWatch:
     """The version tag before the first key was read."""
 
     def __post_init__(self) -> None:
+        watcher().watch(self.owner, detach=self.slot != 0)
         self.tag = word(id(self.owner) + pylayout().dict_tag)
 
 
