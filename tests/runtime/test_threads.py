@@ -270,7 +270,7 @@ def test_fork(when, stall):
     def check():
         ok = all(torch.equal(c(x), twice(x)) for _ in range(3))
         if stall == "never":
-            ok = ok and pellucid.compiled_of(c).background.settle(20)
+            ok = ok and pellucid.compiled_of(c).background.settle(60)
         y = torch.randn(9)
         return ok and all(torch.equal(c(y), twice(y)) for _ in range(3))
     assert in_child(check)

@@ -27,6 +27,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self._watch: Any = None
         self._program = program()
         self._watched = self._program.variable(WATCHED)
         api = ctypes.pythonapi
