@@ -9,9 +9,10 @@ import torch
 
 from .values.base import Value
 from .values.constant import Const
+from .values.iterator import SequenceIter
 from .values.mapping import DictVal
 from .values.sequence import ListVal, RangeVal, SliceVal, TupleVal
-from .values.sets import SetVal
+from .values.sets import KeySet, SetVal
 from .wrap import CONSTANTS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def literal(cx: Capture, obj: Any) -> Value:
     if t is dict:
         return DictVal(items={cx.literal(k).key(cx): cx.literal(v) for k, v in obj.items()})
     if t is set or t is frozenset:
-        return SetVal(dict.fromkeys(obj), t)
+        return SetVal(KeySet(obj, set(obj)), t)
     if t is slice:
         return SliceVal(*[cx.literal(x) for x in (obj.start, obj.stop, obj.step)])
     if t is range:
@@ -38,4 +39,8 @@ def literal(cx: Capture, obj: Any) -> Value:
         return cx.fixed(obj)
     if isinstance(obj, tuple):
         return TupleVal([cx.literal(x) for x in obj], t)
+    if hasattr(t, "__next__"):
+        return SequenceIter.over([cx.literal(x) for x in obj])
+    if t is types.MappingProxyType:
+        cx.keep.append(obj)
     return cx.fixed(obj)

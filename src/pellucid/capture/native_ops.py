@@ -25,6 +25,14 @@ def not_in(container: Any, item: Any) -> bool:
     return item not in container
 
 
+def make_map(*parts: Any) -> Any:
+    return dict(zip(parts[::2], parts[1::2]))
+
+
+def make_set(*items: Any) -> Any:
+    return set(items)
+
+
 def set_attribute(obj: Any, name: str, value: Any) -> None:
     setattr(obj, name, value)
 
@@ -117,6 +125,10 @@ _NATIVE: dict[str, Callable[[Capture, Frame, Any], Any]] = {
     "CONVERT_VALUE": lambda cx, f, c: ((None, str, repr, ascii)[c], f.stack[-1:], {}, "push"),
     "GET_LEN": lambda cx, f, a: (len, f.stack[-1:], {}, "push"),
     "IMPORT_NAME": lambda cx, f, name: (import_module, [f.globals, Const(name), f.stack[-1], f.stack[-2]], {}, "push"),
+    "BUILD_MAP": lambda cx, f, n: (make_map, f.stack[-2 * n:], {}, "push"),
+    "BUILD_SET": lambda cx, f, n: (make_set, f.stack[-n:], {}, "push"),
+    "MAP_ADD": lambda cx, f, n: (operator.setitem, [f.stack[-n - 2], f.stack[-2], f.stack[-1]], {}, "drop"),
+    "SET_ADD": lambda cx, f, n: (set.add, [f.stack[-n - 1], f.stack[-1]], {}, "drop"),
     "LIST_TO_TUPLE": lambda cx, f, a: (tuple, f.stack[-1:], {}, "push"),
 }
 """Instruction -> (function, arguments, keywords, then) from its operands."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from ..ops.registry import FUNCTIONS, METHODS
 from .classes import MISSING
@@ -17,8 +20,8 @@ from .values.klass import ClassVal
 from .values.mapping import DictVal
 from .values.number import FloatVal, calculation, is_number
 from .values.opaque import OpaqueVal
-from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal
-from .values.sets import SetVal
+from .values.sequence import ListVal, RangeVal, SequenceVal, SliceVal, TupleVal
+from .values.sets import KeySet, SetVal
 from .values.size import SizeVal, size_binary, size_unary
 from .values.tensor import TensorVal
 
@@ -62,9 +65,10 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         if b.pending is not None:
             cx.pin(b)
         try:
-            return Const(op(a.value, b.value))
+            r0 = op(a.value, b.value)
         except Exception as e:
             raise cx.reraise(e) from None
+        return cx.literal(r0)
     if ta is FloatVal or tb is FloatVal:
         r = calculation(cx, op, [a, b])
         if r is not None:
@@ -90,11 +94,14 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         name, plain = INPLACE[op]
         if ta is ListVal and op in (operator.iadd, operator.imul):
             return _list_inplace(cx, op, a, b)
-        if ta is SetVal and a.cls is set and op in (operator.ior, operator.iand, operator.isub, operator.ixor):
+        if ta is tb is SetVal and a.cls is set and op in (operator.ior, operator.iand, operator.isub, operator.ixor):
             r = _set_operation(cx, plain, a, b)
             if isinstance(r, SetVal):
                 a.write(cx)
-                a.items = r.items
+                if op is operator.ior:
+                    a.load(cx).merge(b.load(cx))
+                else:
+                    a.items = r.items
                 return a
         if ta is DictVal and op is operator.ior:
             made = _iteration_known.update_dict(cx, a, [b], {})
@@ -208,7 +215,7 @@ def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
     ta, tb = type(a), type(b)
     if op is operator.add:
         if isinstance(a, SequenceVal) and ta is tb:
-            cls = a.cls if a.cls is b.cls and a.cls.__name__ == "Size" else None  # type: ignore[attr-defined]
+            cls = torch.Size if torch.Size in (a.cls, b.cls) else None  # type: ignore[attr-defined]
             return ta([*a.load(cx), *b.load(cx)], cls)  # type: ignore[attr-defined, call-arg]
     elif op is operator.mul:
         s, n = (a, b) if isinstance(a, SequenceVal) else (b, a)
@@ -216,7 +223,7 @@ def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
             count = n.concrete(cx) if type(n) is SizeVal else n.constant(cx)
             if isinstance(count, int):
                 return type(s)(s.load(cx) * count, s.cls if s.cls.__name__ == "Size" else None)
-    elif ta is SetVal or tb is SetVal:
+    elif op in _SETS and (ta is SetVal or tb is SetVal or ta is ViewVal or tb is ViewVal):
         r = _set_operation(cx, op, a, b)
         if r is not None:
             return r
@@ -226,18 +233,34 @@ def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
 
 
 _SETS: dict[Any, Any] = {
-    operator.or_: lambda x, y: {**x, **y},
-    operator.and_: lambda x, y: {k: None for k in x if k in y},
-    operator.sub: lambda x, y: {k: None for k in x if k not in y},
-    operator.xor: lambda x, y: {**{k: None for k in x if k not in y}, **{k: None for k in y if k not in x}},
+    operator.or_: lambda x, y: [*x, *y],
+    operator.and_: lambda x, y: [k for k in x if k in y],
+    operator.sub: lambda x, y: [k for k in x if k not in y],
+    operator.xor: lambda x, y: [*(k for k in x if k not in y), *(k for k in y if k not in x)],
 }
 
 
 def _set_operation(cx: Capture, op: Any, a: Value, b: Value) -> SetVal | None:
+    """An operator on sets, or on the keys or items of a dict and what may be iterated."""
     fn = _SETS.get(op)
-    if fn is None or type(a) is not SetVal or type(b) is not SetVal:
+    if fn is None:
         return None
-    return SetVal(fn(a.load(cx), b.load(cx)), a.cls)
+    view = _containers_known.is_set_view(a) or _containers_known.is_set_view(b)
+    x, y = (_containers_known.as_set(cx, v) if view or type(v) is SetVal else None for v in (a, b))
+    if x is None or y is None:
+        return None
+    p, q = x.load(cx), y.load(cx)
+    real = op(p.real, q.real) if p.real is not None and q.real is not None else None
+    return SetVal(KeySet(fn(p, q), real), set if view or type(a) is not SetVal else a.cls)
+
+
+def _compare_sets(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
+    """A comparison of sets, or of the keys or items of dicts; None where it is not one."""
+    sets = [v for v in (a, b) if type(v) is SetVal or _containers_known.is_set_view(v)]
+    if len(sets) != 2:
+        return None
+    x, y = (_containers_known.as_set(cx, v) for v in sets)
+    return None if x is None or y is None else (TRUE if op(x.load(cx).keys(), y.load(cx).keys()) else FALSE)
 
 
 # ------------------------------------------------------------------ unary
@@ -262,6 +285,9 @@ def unary(cx: Capture, op: Any, a: Value) -> Result:
         r = a.invoke_special(cx, UNARY[op], [])
         if r is not None:
             return r
+        if a.special(cx, UNARY[op]) is MISSING:
+            sign = {operator.neg: "unary -", operator.pos: "unary +", operator.invert: "unary ~", abs: "abs()"}[op]
+            raise cx.raised(TypeError, f"bad operand type for {sign}: {a.cls.__name__!r}")
     try:
         return cx.literal(op(a.constant(cx)))
     except NotConstant:
@@ -300,6 +326,8 @@ def identical(cx: Capture, a: Value, b: Value) -> bool:
     oa, ob = getattr(a, "obj", None), getattr(b, "obj", None)
     if oa is not None and oa is ob:
         return True
+    if ta is tb is TupleVal and a.cls is b.cls is tuple and not a.load(cx) and not b.load(cx):
+        return True             # there is one empty tuple
     if oa is not None and ob is not None:
         sa, sb = a.source, b.source  # type: ignore[attr-defined]
         if ta is not tb:
@@ -346,6 +374,10 @@ def compare(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             return FALSE if op is operator.eq else TRUE
     if isinstance(a, InstanceVal) or isinstance(b, InstanceVal):
         return _compare_instances(cx, op, a, b, equality)
+    if ta is SetVal or ta is ViewVal:
+        found = _compare_sets(cx, op, a, b)
+        if found is not None:
+            return found
     if isinstance(a, SequenceVal) and isinstance(b, SequenceVal):
         if ta is not tb:
             if equality:
@@ -390,6 +422,8 @@ def _equal(cx: Capture, a: Value, b: Value) -> bool | None:
     if ta is DictVal and tb is DictVal:
         x, y = a.load(cx), b.load(cx)
         if len(x) != len(y):
+            return False
+        if a.cls is b.cls is collections.OrderedDict and list(x) != list(y):
             return False
         for k, v in x.items():
             w = y.get(k)
@@ -468,4 +502,6 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
 # Modules that need this one: bound when all are loaded.
 from . import polyfills as _polyfills  # noqa: E402
 from . import torch_calls as _torch_calls  # noqa: E402
+from .known import containers as _containers_known  # noqa: E402
 from .known import iteration as _iteration_known  # noqa: E402
+from .values.view import ViewVal  # noqa: E402

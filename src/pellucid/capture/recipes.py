@@ -88,6 +88,13 @@ def make_function(detail: Any, closure: Any, defaults: Any, kwdefaults: Any, ann
     return f
 
 
+def make_partial(cls: Any, function: Any, args: Any, keywords: Any, attributes: Any = None) -> Any:
+    out = cls(function, *args, **keywords)
+    for name, value in (attributes or {}).items():
+        setattr(out, name, value)
+    return out
+
+
 def make_iterator(detail: str | int, *parts: Any) -> Any:
     if type(detail) is int:
         return iter(range(*parts, detail))
@@ -180,7 +187,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "function": make_function,
     "method": lambda d, f, s: types.MethodType(f, s),
     "builtin": lambda d, s: getattr(s, d),
-    "partial": lambda d, f, a, k: d(f, *a, **k),
+    "partial": make_partial,
     "super": lambda d, c, s: super(c, s),
     "iterator": make_iterator,
     "instance": make_instance,

@@ -18,10 +18,12 @@ from .symbolic import Symbolic
 from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
 from .values.base import Broken, Value
 from .values.constant import Const
+from .values.deque import DequeVal
 from .values.function import CellVal
 from .values.globals_ import _Owner
 from .values.instance import InstanceVal
 from .values.iterator import GeneratorVal, RealIter
+from .values.keys import DataclassKey
 from .values.mapping import ABSENT, DictVal, key_value
 from .values.sequence import ListVal, SequenceVal
 from .values.sets import SetVal
@@ -166,6 +168,8 @@ def _effects(cx: Capture, v: Value) -> list[Effect]:
         if v.items is None:
             return [Effect("extend", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.tail or ()])))]
         return [Effect("list", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.items])))]
+    if t is DequeVal:
+        return [Effect("deque", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.items or ()])))]
     if t is SetVal:
         assert v.items is not None
         return [Effect("set", v.recipe(cx), None, Build("set", tuple([cx.recipe(key_value(cx, k)) for k in v.items])))]
@@ -201,7 +205,7 @@ def _dict_effects(cx: Capture, d: DictVal) -> list[Effect]:
     out = []
     for k in changed:
         v = d.items.get(k, ABSENT)
-        key = k if not isinstance(k, Value) else cx.recipe(k)
+        key = k if not isinstance(k, (Value, DataclassKey)) else cx.recipe(key_value(cx, k))
         if v is ABSENT:
             if k in d.obj:
                 out.append(Effect(kinds[1], target, key, None))

@@ -33,7 +33,7 @@ from .values.iterator import GeneratorVal
 from .values.mapping import ABSENT, DictVal, function_label, keyword_mapping
 from .values.pymodule import ModuleVal
 from .values.sequence import ListVal, SliceVal, TupleVal
-from .values.sets import SetVal
+from .values.sets import KeySet, SetVal
 from .values.size import SizeVal
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Symbolic(Iteration, Exceptions):
         if t is tuple:
             return TupleVal([self.const(f, x) for x in value])
         if t is frozenset:
-            return SetVal(dict.fromkeys(value), frozenset)
+            return SetVal(KeySet(value, set(value)), frozenset)
         if isinstance(value, type):
             return self.cx.fixed(value)
         return Const(value)
@@ -319,7 +319,7 @@ class Symbolic(Iteration, Exceptions):
 
     def build_set(self, f: Frame, items: list[Any]) -> Value:
         self.frame = f
-        return SetVal(dict.fromkeys(x.key(self.cx) for x in items))
+        return SetVal(KeySet(x.key(self.cx) for x in items))
 
     def build_map(self, f: Frame | None, keys: list[Any], values: list[Any]) -> Value:
         cx = self.cx
@@ -384,6 +384,9 @@ class Symbolic(Iteration, Exceptions):
         if more is None:
             return self._effect(f, Invoke(polyfill(self.cx, "set_update"), [items, iterable]))
         target = items.write(self.cx)
+        if type(iterable) is SetVal:
+            target.merge(iterable.load(self.cx))
+            return None
         for x in more:
             target[x.key(self.cx)] = None
         return None

@@ -10,11 +10,13 @@ from .executor import handled
 from .frames import UNBOUND, Frame
 from .known.builtin_functions import instance_of
 from .values.base import Broken, Invoke, NotConstant, Raised, Value
+from .values.builtin import BuiltinMethod
 from .values.constant import FALSE, NONE, TRUE, Const
 from .values.function import MethodVal
 from .values.instance import InstanceVal, exception_value
 from .values.klass import ClassVal
 from .values.mapping import DictVal
+from .values.opaque import OpaqueVal
 from .values.sequence import SequenceVal, TupleVal
 from .values.traceback_ import TracebackVal
 
@@ -144,6 +146,13 @@ class Exceptions:
                 raise self.cx.raised(
                     TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol"
                 )
+        cls = manager.pytype(self.cx)
+        leave, enter = getattr(cls, "__exit__", None), getattr(cls, "__enter__", None)
+        if leave is not None and enter is not None and type(manager) is OpaqueVal:
+            return BuiltinMethod(manager, "__exit__", leave), BuiltinMethod(manager, "__enter__", enter)
+        if leave is None or enter is None:
+            text = f"'{cls.__name__}' object does not support the context manager protocol"
+            raise self.cx.raised(TypeError, text + (" (missed __exit__ method)" if enter is not None else ""))
         raise Broken("PB112", f"a with-statement over a {manager.pytype(self.cx).__name__}")
 
     # ---------------------------------------------------------------- match, rest

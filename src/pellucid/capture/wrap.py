@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import enum
 import functools
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +18,11 @@ from . import generators
 from .interpreted import InterpretedGenerator
 from .values.builtin import wrap_builtin
 from .values.constant import Const
+from .values.deque import wrap_deque
 from .values.function import CellVal, wrap_function, wrap_method, wrap_partial
 from .values.instance import wrap_instance
 from .values.iterator import wrap_range_iterator, wrap_sequence_iterator
-from .values.klass import ClassVal
+from .values.klass import ClassVal, plain_named_tuple
 from .values.mapping import DictVal
 from .values.opaque import OpaqueVal
 from .values.pymodule import wrap_module
@@ -33,7 +36,8 @@ HEAP_TYPE = 1 << 9
 
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented), torch.dtype,
              torch.device, torch.layout, torch.memory_format, enum.Enum, torch.finfo, torch.iinfo, types.CodeType,
-             type(torch.strided))
+             type(torch.strided), re.Pattern, re.Match, datetime.date, datetime.time, datetime.timedelta,
+             datetime.timezone)
 
 
 def _slice(cx: Any, obj: slice, source: Source) -> Any:
@@ -73,6 +77,7 @@ EXACT: dict[type, Wrapper] = {
     dict: lambda cx, o, s: DictVal(dict, obj=o, source=s),
     collections.OrderedDict: lambda cx, o, s: DictVal(collections.OrderedDict, obj=o, source=s),
     collections.defaultdict: lambda cx, o, s: DictVal(collections.defaultdict, obj=o, source=s),
+    collections.deque: wrap_deque,
     set: lambda cx, o, s: SetVal(None, set, o, s),
     frozenset: lambda cx, o, s: SetVal(None, frozenset, o, s),
     slice: _slice,
@@ -117,7 +122,7 @@ def wrapper_of(t: type) -> Any:
         return wrap_module
     if issubclass(t, functools.partial):
         return wrap_partial
-    if issubclass(t, tuple) and (hasattr(t, "_fields") or hasattr(t, "n_sequence_fields")):
+    if issubclass(t, tuple) and (plain_named_tuple(t) or hasattr(t, "n_sequence_fields")):
         return lambda cx, o, s: TupleVal(None, type(o), o, s)
     if t.__flags__ & HEAP_TYPE and not _foreign(t):
         return wrap_instance

@@ -6,6 +6,7 @@ from . import (
            classes,
            containers,
            declared,
+           deques,
            frames,
            getters,
            iteration,
@@ -15,5 +16,5 @@ from . import (
            torch_state,
 )
 
-__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "frames", "getters", "iteration",
-           "numpy_numbers", "opaque", "pure", "torch_state"]
+__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "deques", "frames", "getters",
+           "iteration", "numpy_numbers", "opaque", "pure", "torch_state"]

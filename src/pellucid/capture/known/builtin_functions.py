@@ -12,14 +12,15 @@ from ..classes import MISSING
 from ..operators import binary, compare, unary
 from ..polyfills import polyfill
 from ..values.base import Broken, Invoke, NotConstant, Raised, Value
-from ..values.builtin import KNOWN, BuiltinVal
+from ..values.builtin import KNOWN, BuiltinVal, check_identity
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.function import FunctionVal, SuperVal
 from ..values.identity import IdVal
 from ..values.instance import InstanceVal
 from ..values.klass import ClassVal
+from ..values.mapping import DictVal
 from ..values.opaque import OpaqueVal
-from ..values.sequence import TupleVal
+from ..values.sequence import SequenceVal, TupleVal
 from ..values.size import SizeVal, size_of, size_value
 from ..values.tensor import TensorVal
 from .register import boolean, known
@@ -34,7 +35,12 @@ Kw = dict[str, Value]
 # ------------------------------------------------------------------ classes and attributes
 def class_argument(cx: Capture, v: Value) -> Any:
     """The class, union, or tuple of them, that isinstance gets."""
-    return v.obj if type(v) is OpaqueVal and type(v.obj) is types.UnionType else v.constant(cx)
+    if type(v) is OpaqueVal and type(v.obj) is types.UnionType:
+        return v.obj
+    if type(v) is InstanceVal and v.obj is not None and v.cls.__module__ == "typing":
+        check_identity(cx, v)
+        return v.obj
+    return v.constant(cx)
 
 
 @known(isinstance)
@@ -250,30 +256,35 @@ def text_of(cx: Capture, v: Value, method: str) -> Any:
             r = v.invoke_special(cx, "__repr__", [])
         if r is not None:
             return r
-        if (
-            v.is_exception
-            and method == "__str__"
-            and v.info.find("__str__") in _TEXT_OF_ARGS
-        ):
-            items = v.base.load(cx)
-            if not items:
-                return Const("")
-            if len(items) == 1:
-                return text_of(cx, items[0], "__repr__" if issubclass(v.cls, KeyError) else "__str__")
-            return text_of(cx, v.base, "__str__")
-        if v.is_exception and method == "__repr__" and v.info.find("__repr__") is BaseException.__repr__:
-            return Invoke(polyfill(cx, "exception_repr"), [Const(v.cls.__name__), v.base])
+        if v.is_exception and v.info.find(method) in (*_TEXT_OF_ARGS, BaseException.__repr__):
+            return exception_text(cx, v, method)
     if isinstance(v, (ClassVal, FunctionVal, BuiltinVal)) and getattr(v, "obj", None) is not None:
         return Const(fn(v.constant(cx)))
+    if type(v) is TupleVal and type(v.cls.__repr__) is types.FunctionType:
+        return Invoke(cx.fixed(v.cls.__repr__), [v])
     try:
         return Const(fn(v.constant(cx)))
     except NotConstant:
+        if isinstance(v, (SequenceVal, DictVal)) and not (isinstance(v, TupleVal) and v.cls is not tuple):
+            return Invoke(polyfill(cx, "container_repr"), [v])
         raise Broken(
             "PB102" if type(v) is TensorVal else "PB112",
             f"{fn.__name__}() of a {type(v).__name__[:-3].lower()}",
             cx.fixed(fn),
             [v],
         ) from None
+
+
+def exception_text(cx: Capture, v: InstanceVal, method: str) -> Any:
+    """BaseException.__str__ or __repr__ of v."""
+    if method == "__repr__":
+        return Invoke(polyfill(cx, "exception_repr"), [Const(v.cls.__name__), v.base])
+    items = v.base.load(cx)
+    if not items:
+        return Const("")
+    if len(items) == 1:
+        return text_of(cx, items[0], "__repr__" if issubclass(v.cls, KeyError) else "__str__")
+    return text_of(cx, v.base, "__str__")
 
 
 @known(ascii)
@@ -309,6 +320,12 @@ def format_value(cx: Capture, v: Value, spec: Value) -> Any:
 @known(divmod)
 def _divmod(cx: Capture, args: Args, kw: Kw) -> Any:
     return args[0].invoke_special(cx, "__divmod__", args[1:]) if isinstance(args[0], InstanceVal) else None
+
+
+@known(round)
+def _round(cx: Capture, args: Args, kw: Kw) -> Any:
+    return args[0].invoke_special(cx, "__round__", [*args[1:], *kw.values()]) if isinstance(args[0], InstanceVal) \
+        else None
 
 
 @known(abs)

@@ -18,11 +18,12 @@ from ..values.builtin import TYPE_METHODS, BuiltinVal
 from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.function import FunctionVal, MethodVal
 from ..values.instance import InstanceVal
-from ..values.klass import ClassVal, allocate, builtin_init, make_instance
+from ..values.klass import ClassVal, allocate, builtin_init, make_instance, tuple_of
 from ..values.mapping import DictVal
-from ..values.sequence import SequenceVal, TupleVal
+from ..values.sequence import ListVal, SequenceVal, TupleVal
+from ..values.sets import SetVal
 from ..values.tensor import TensorVal
-from .builtin_functions import text_of
+from .builtin_functions import exception_text, text_of
 from .iteration import all_of
 from .register import known
 
@@ -80,6 +81,8 @@ def _object_hash(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
 
 def _object_reduce(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
     """object.__reduce_ex__(2 or more) of a plain object: copyreg.__newobj__, (class,), its attributes."""
+    if isinstance(s, SetVal):
+        return TupleVal([cx.fixed(s.cls), TupleVal([ListVal(s.elements(cx))]), NONE])
     if not isinstance(s, InstanceVal) or s.base is not None or not args or args[0].constant(cx) < 2:
         return None
     info = s.info
@@ -171,13 +174,27 @@ def _with_traceback(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
 
 
 def _add_note(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
-    raise Broken("PB112", "add_note() of an exception")
+    note = args[0]
+    if not isinstance(s, InstanceVal) or s.obj is not None:
+        return None
+    if note.pytype(cx) is not str:
+        raise cx.raised(TypeError, f"note must be a str, not '{note.pytype(cx).__name__}'")
+    notes = s.dict.get(cx, "__notes__")
+    if notes is None:
+        s.dict.put(cx, "__notes__", ListVal([note]))
+    elif isinstance(notes, ListVal):
+        notes.append(cx, note)
+    else:
+        raise cx.raised(TypeError, "Cannot add note: __notes__ is not a list")
+    return NONE
 
 
 TYPE_METHODS[BaseException] = {
     "__init__": _exception_init,
     "with_traceback": _with_traceback,
-    "__str__": lambda cx, s, a, k: text_of(cx, s, "__str__"),
+    "__str__": lambda cx, s, a, k: exception_text(cx, s, "__str__"),
+    "__repr__": lambda cx, s, a, k: exception_text(cx, s, "__repr__"),
+    "add_note": _add_note,
 }
 
 
@@ -200,13 +217,11 @@ def _new(cx: Capture, cls: Value, args: Args, kw: Kw) -> Any:
         return None
     if made in (tuple, list, dict, set, frozenset, int, float, str):
         return args[0].call(cx, args[1:], kw)
-    new = getattr(made, "__new__", None)
     if made.__flags__ & (1 << 9) == 0 and not issubclass(made, BaseException) and made is not object:
         return None
     if hasattr(made, "_fields") and issubclass(made, tuple):
         items = all_of(cx, args[1])
-        return None if items is None else TupleVal(items, made)
-    del new
+        return None if items is None else tuple_of(cx, made, items)
     if issubclass(made, BaseException):
         return InstanceVal(cx, made, base=TupleVal(list(args[1:])))
     if issubclass(made, tuple):

@@ -17,8 +17,9 @@ from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.iterator import GeneratorVal, IterVal
 from ..values.mapping import DictVal, key_value
 from ..values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
-from ..values.sets import SetVal
+from ..values.sets import KeySet, SetVal
 from ..values.size import SizeVal
+from ..values.view import ViewVal
 from .iteration import all_of, sort_values, update_dict
 
 if TYPE_CHECKING:
@@ -276,71 +277,27 @@ def dict_reversed(cx: Capture, s: DictVal, args: Args, kw: Kw) -> Any:
     return _iterator.SequenceIter.over(list(reversed(s.elements(cx) or [])))
 
 
-class ViewVal(Value):
-    """dict.keys(), .values() or .items() of a dict value."""
-
-    __slots__ = ("dict", "kind")
-
-    def __init__(self, d: DictVal, kind: str):
-        self.dict, self.kind = d, kind
-
-    def pytype(self, cx: Capture) -> type:
-        return {"keys": type({}.keys()), "values": type({}.values()), "items": type({}.items())}[self.kind]
-
-    def elements(self, cx: Capture) -> list[Value] | None:
-        items = self.dict.load(cx)
-        if self.kind == "keys":
-            return [key_value(cx, k) for k in items]
-        if self.kind == "values":
-            return list(items.values())
-        return [TupleVal([key_value(cx, k), v]) for k, v in items.items()]
-
-    def iterate(self, cx: Capture) -> Any:
-        return _iterator.KeysIter(TupleVal(self.elements(cx) or []), self.dict)
-
-    def length(self, cx: Capture) -> Any:
-        return self.dict.length(cx)
-
-    def truth(self, cx: Capture) -> Any:
-        return self.dict.truth(cx)
-
-    def contains(self, cx: Capture, item: Value) -> Any:
-        if self.kind == "keys":
-            return self.dict.contains(cx, item)
-        return sequence_contains(cx, TupleVal(self.elements(cx) or []), item)
-
-    def attr(self, cx: Capture, name: str) -> Any:
-        if name == "mapping":
-            return self.dict
-        return Value.attr(self, cx, name)
-
-    def constant(self, cx: Capture) -> Any:
-        d = self.dict.constant(cx)
-        return getattr(d, self.kind)()
-
-    def recipe(self, cx: Capture) -> Any:
-        if self.dict.obj is None and self.kind != "keys":
-            return _types.Build("list", tuple([cx.recipe(v) for v in self.elements(cx) or []]))
-        return _types.Build("call", (_types.Build("builtin", (cx.recipe(self.dict),), self.kind),), _apply)
+def is_set_view(v: Value) -> bool:
+    return type(v) is ViewVal and v.kind != "values"
 
 
-def _apply(fn: Any) -> Any:
-    return fn()
-
-
-def _as_set(cx: Capture, v: Value) -> SetVal | None:
+def as_set(cx: Capture, v: Value) -> SetVal | None:
+    """set(v) where that is known at once."""
     if isinstance(v, SetVal):
         return v
     items = all_of(cx, v)
-    return None if items is None else SetVal(dict.fromkeys(x.key(cx) for x in items))
+    return None if items is None else SetVal(KeySet(x.key(cx) for x in items))
+
+
+def _disjoint(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
+    a, b = as_set(cx, s), as_set(cx, args[0])
+    if a is None or b is None:
+        raise Broken("PB112", f"isdisjoint() of a {type(args[0]).__name__}")
+    return TRUE if not a.load(cx).keys() & b.load(cx).keys() else FALSE
 
 
 for _t in (type({}.keys()), type({}.items())):
-    TYPE_METHODS[_t] = {
-        "isdisjoint": lambda cx, s, a, k: (
-            TRUE if not set(_as_set(cx, s).load(cx)) & set(_as_set(cx, a[0]).load(cx)) else FALSE
-        )
-    }  # type: ignore[union-attr]
+    TYPE_METHODS[_t] = {"isdisjoint": _disjoint}
 
 
 # ------------------------------------------------------------------ set
@@ -348,15 +305,15 @@ def _set_method(name: str, op: Any, inplace: bool) -> None:
     def call(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
         out: Any = s
         for a in args:
-            other = _as_set(cx, a)
+            other = as_set(cx, a)
             if other is None:
                 raise Broken("PB112", f"set.{name}() of a {type(a).__name__}", None)
             out = binary(cx, op, out, other)
         if inplace:
             s.write(cx)
-            s.items = dict(out.items)
+            s.items = out.load(cx).duplicate() if out is s else out.load(cx)
             return NONE
-        return SetVal(dict(out.load(cx)), s.cls)
+        return SetVal(out.load(cx).duplicate() if out is s else out.load(cx), s.cls)
     for c in (set, frozenset):
         TYPE_METHODS[c][name] = call
 
@@ -392,7 +349,14 @@ def set_remove(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
 
 @method(set, "pop")
 def set_pop(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    raise Broken("PB112", "set.pop() takes an arbitrary element")
+    items = s.write(cx)
+    if not items:
+        raise cx.raised(KeyError, "pop from an empty set")
+    if len(items) > 1 and (items.real is None or s.obj is not None):
+        raise Broken("PB112", "set.pop() of objects takes one that their addresses choose")
+    k = items.order()[0] if items.real is None else items.real.pop()
+    dict.__delitem__(items, k)
+    return key_value(cx, k)
 
 
 @method(set, "clear")
@@ -403,25 +367,21 @@ def set_clear(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
 
 @method(set, "copy")
 def set_copy(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    return SetVal(dict(s.load(cx)), s.cls)
+    return SetVal(s.load(cx).duplicate(), s.cls)
 
 
 def _subset(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    other = _as_set(cx, args[0])
-    assert other is not None
+    other = as_set(cx, args[0])
+    if other is None:
+        raise Broken("PB112", f"issubset() of a {type(args[0]).__name__}")
     return TRUE if all(k in other.load(cx) for k in s.load(cx)) else FALSE
 
 
 def _superset(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    other = _as_set(cx, args[0])
-    assert other is not None
+    other = as_set(cx, args[0])
+    if other is None:
+        raise Broken("PB112", f"issuperset() of a {type(args[0]).__name__}")
     return TRUE if all(k in s.load(cx) for k in other.load(cx)) else FALSE
-
-
-def _disjoint(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    other = _as_set(cx, args[0])
-    assert other is not None
-    return TRUE if not any(k in s.load(cx) for k in other.load(cx)) else FALSE
 
 
 for _c in (set, frozenset):
@@ -479,5 +439,4 @@ def _indices(cx: Capture, s: SliceVal, args: Args, kw: Kw) -> Any:
 TYPE_METHODS[slice] = {"indices": _indices}
 
 # Modules that need this one: bound when all are loaded.
-from .. import types as _types  # noqa: E402
 from ..values import iterator as _iterator  # noqa: E402

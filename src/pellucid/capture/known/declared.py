@@ -6,14 +6,16 @@ import functools
 import logging
 import sys
 import types
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...guards.types import Source
 from ...torchdoor import stateful
 from ..values import instance as _instance
 from ..values import opaque as _opaque_value
-from ..values.base import NotConstant, Value
+from ..values.base import Broken, NotConstant, Value
 from ..values.builtin import KNOWN, call_pure, check_identity
 from ..values.constant import NONE
 from .opaque import OPAQUE_ATTRIBUTES
@@ -38,6 +40,38 @@ def call_declared(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: d
         check_identity(cx, me)
         return call_pure(cx, me, obj, args, kwargs)
     return None if inner is obj else _cached_answer(cx, me, obj, args, kwargs)
+
+
+class _Raised:
+    """Stands for an lru_cache whose call during capture raised: the call of the program, which follows, has happened
+    already; later ones are real."""
+
+    def __init__(self, obj: Any, error: Exception):
+        self.obj = obj
+        self.error: Exception | None = error
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error.with_traceback(None)
+        return self.obj(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """What an lru_cache has for these arguments."""
+
+    obj: Any
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+
+    def __call__(self, _: Any) -> Any:
+        return self.obj(*self.args, **dict(self.kwargs))
+
+    @property
+    def __name__(self) -> str:
+        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs)]
+        return f"{self.obj.__qualname__}({', '.join(given)})"
 
 
 class _StillCached:
@@ -68,17 +102,19 @@ def _cached_answer(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: 
         return None
     try:
         answer = obj(*xs, **ks)
-    except Exception:               # not cached: the program's own call raises it
-        return None
-    if answer is None:
-        check_identity(cx, me)
-        return NONE
-    if type(answer) not in _ANSWERS and type(answer).__module__ != "typing":
-        return None
+    except Exception as e:          # not cached: each call of the program's raises anew
+        raise Broken("PB104", f"{obj.__qualname__}(), which raises", cx.fixed(_Raised(obj, e)), args, kwargs) from None
     check_identity(cx, me)
+    if answer is None:
+        return NONE
     if type(answer).__module__ == "typing":           # forms such as Optional[int]: pure
         return cx.fixed(answer)
     assert isinstance(me, (_instance.InstanceVal, _opaque_value.OpaqueVal)) and me.source is not None
+    if type(answer) not in _ANSWERS:
+        if obj.cache_parameters()["maxsize"] == 0:
+            return None
+        ask = _Ask(obj, tuple(xs), tuple(ks.items()))
+        return cx.wrap(answer, Source("call0", me.source, ask, ask))
     cx.guard("python", me.source, _StillCached(obj, tuple(xs), ks, answer), "lru_cache")
     return cx.fixed(answer)
 
@@ -89,6 +125,35 @@ def _argument(cx: Capture, a: Value) -> Any:
         check_identity(cx, a)
         return a.obj
     return a.constant(cx)
+
+
+class _Dispatches:
+    """The guard on functools.singledispatch: a class still finds the same implementation."""
+
+    def __init__(self, cls: type, found: Any):
+        self.cls, self.found = cls, found
+
+    def __call__(self, dispatch: Any) -> bool:
+        return dispatch(self.cls) is self.found
+
+    def __repr__(self) -> str:
+        return f"dispatch({self.cls.__qualname__}) is still {self.found!r}"
+
+
+def _dispatch(cx: Capture, me: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    """f.dispatch(cls) of a functools.singledispatch: asked for now, as eager would; what it caches is its own."""
+    try:
+        cls = args[0].constant(cx)
+    except NotConstant:
+        return None
+    me.pytype(cx)
+    found = me.obj(cls)
+    cx.guard_once((me, cls, "dispatch"), "python", me.source, _Dispatches(cls, found), "singledispatch")
+    return cx.fixed(found)
+
+
+BY_CODE: dict[int, Any] = {id(functools.singledispatch(len).dispatch.__code__): _dispatch}  # type: ignore[arg-type]
+"""Code of a function made anew each time by the standard library, by identity -> fn(cx, function, args, kwargs)."""
 
 
 def know_torch_compile() -> None:

@@ -17,7 +17,7 @@ from ..values.instance import InstanceVal
 from ..values.iterator import EnumerateIter, GeneratorVal, IterVal, RangeIter, ZipIter, known_iterator
 from ..values.mapping import DictVal
 from ..values.sequence import ListVal, RangeVal, SliceVal, TupleVal
-from ..values.sets import SetVal
+from ..values.sets import KeySet, SetVal
 from ..values.size import SizeVal
 from .register import known
 
@@ -78,7 +78,12 @@ def _make_set(cx: Capture, args: Args, cls: type) -> Any:
     items = all_of(cx, args[0]) if args else []
     if items is None:
         return Invoke(polyfill(cx, cls.__name__), args)
-    return SetVal(dict.fromkeys(x.key(cx) for x in items), cls)
+    return SetVal(made_of(cx, args[0], items) if args else KeySet(), cls)
+
+
+def made_of(cx: Capture, source: Value, items: list[Value]) -> KeySet:
+    """The keys of set(source)."""
+    return source.load(cx).duplicate() if type(source) is SetVal else KeySet(x.key(cx) for x in items)
 
 
 @known(dict)
@@ -126,8 +131,10 @@ def update_dict(cx: Capture, d: DictVal, args: Args, kw: Kw) -> Any:
             if pairs is None:
                 return Invoke(polyfill(cx, "dict_update_pairs"), [d, other, DictVal(items=dict(kw))])
             for i, p in enumerate(pairs):
-                kv = p.elements(cx)
-                if kv is None or len(kv) != 2:
+                kv = all_of(cx, p) if not isinstance(p, Const) or type(p.value) is str else None
+                if kv is None:
+                    raise cx.raised(TypeError, f"cannot convert dictionary update sequence element #{i} to a sequence")
+                if len(kv) != 2:
                     raise cx.raised(
                         ValueError, f"dictionary update sequence element #{i} has a wrong length; 2 is required"
                     )
@@ -232,6 +239,8 @@ def _reversed(cx: Capture, args: Args, kw: Kw) -> Any:
         r2 = reversed(v.known(cx))
         rest = list(r2)
         return RangeIter(rest[0], rest[-1] - v.step, -v.step) if rest else RangeIter(0, 0, 1)
+    if isinstance(v, SetVal) or type(v) is Const and type(v.constant(cx)) not in (str, bytes):
+        raise cx.raised(TypeError, f"{v.pytype(cx).__name__!r} object is not reversible")
     items = v.elements(cx)
     if items is None:
         return Invoke(polyfill(cx, "reversed"), args)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from . import plain
+from . import iterators, ordering, plain
 
 if TYPE_CHECKING:
     from ..state import Capture
     from ..values.base import Value
 
-POLYFILLS: dict[str, types.FunctionType] = {
-    n.removesuffix("_"): f for n, f in vars(plain).items() if isinstance(f, types.FunctionType)}
-POLYFILLS.update({n: f for n, f in vars(plain).items() if isinstance(f, types.FunctionType)})
-FILES = frozenset((plain.__file__,))
+_MODULES = (plain, iterators, ordering)
+POLYFILLS: dict[str, types.FunctionType] = {}
+for _m in _MODULES:
+    _found = {n: f for n, f in vars(_m).items() if isinstance(f, types.FunctionType) and f.__module__ == _m.__name__}
+    POLYFILLS.update({n.removesuffix("_"): f for n, f in _found.items()})
+    POLYFILLS.update(_found)
+FILES = frozenset(str(m.__file__) for m in _MODULES)
 """Files whose frames are left out of what a user is shown."""
 
 

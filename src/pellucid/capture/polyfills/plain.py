@@ -2,6 +2,7 @@
 # ruff: noqa: A001, UP028
 # mypy: ignore-errors
 
+import collections
 import operator
 
 
@@ -82,17 +83,26 @@ def own_object(result, args, dirty):
 
 
 # ------------------------------------------------------------------ operators
+def _unsupported(a, b, symbol):
+    """What neither operand's class answers: repeating a sequence, or the error."""
+    if symbol == "*":
+        for times, sequence in ((a, b), (b, a)):
+            if isinstance(sequence, (str, bytes, list, tuple)) and hasattr(type(times), "__index__"):
+                return sequence * times.__index__()
+    raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+
+
 def binary_left(left, a, b, symbol):
     result = left(a, b)
     if result is NotImplemented:
-        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+        return _unsupported(a, b, symbol)
     return result
 
 
 def binary_right(right, a, b, symbol):
     result = right(b, a)
     if result is NotImplemented:
-        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+        return _unsupported(a, b, symbol)
     return result
 
 
@@ -106,7 +116,7 @@ def binary_both(left, right, a, b, symbol):
         if result is NotImplemented:
             result = right(b, a)
     if result is NotImplemented:
-        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+        return _unsupported(a, b, symbol)
     return result
 
 
@@ -151,13 +161,72 @@ def compare_sequences(op, a, b):
 
 
 def percent_format(template, values):
-    if type(values) is not tuple:
+    """template % values, where values hold objects with code of their own."""
+    named = values
+    if not isinstance(values, tuple):
         values = (values,)
-    return template % tuple([v if isinstance(v, (int, float)) else str(v) for v in values])
+    out = []
+    place = used = 0
+    while True:
+        start = template.find("%", place)
+        if start < 0:
+            out.append(template[place:])
+            break
+        out.append(template[place:start])
+        end = start + 1
+        key = None
+        if template[end:end + 1] == "(":
+            close = template.index(")", end)
+            key = template[end + 1:close]
+            end = close + 1
+        flags = ""
+        while template[end] in "#0- +.123456789*hlL":
+            if template[end] == "*":
+                flags += str(values[used])
+                used += 1
+            elif template[end] not in "hlL":
+                flags += template[end]
+            end += 1
+        kind = template[end]
+        place = end + 1
+        if kind == "%":
+            out.append("%")
+            continue
+        if key is not None:
+            v = named[key]
+        elif used < len(values):
+            v = values[used]
+            used += 1
+        else:
+            raise TypeError("not enough arguments for format string")
+        if kind in "sra":
+            v = str(v) if kind == "s" else repr(v) if kind == "r" else ascii(v)
+            kind = "s"
+        out.append(("%" + flags + kind) % v)
+    if used < len(values) and isinstance(named, tuple):
+        raise TypeError("not all arguments converted during string formatting")
+    return "".join(out)
 
 
 def ascii_(obj):
     return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def container_repr(v):
+    """repr() of a list, tuple, deque or dict (ordered, or with a default) of objects with code of their own."""
+    cls = type(v)
+    if isinstance(v, dict):
+        text = "{" + ", ".join([f"{k!r}: {x!r}" for k, x in v.items()]) + "}"
+        if cls is collections.OrderedDict:
+            pairs = [(k, x) for k, x in v.items()]
+            return f"OrderedDict({pairs!r})" if v else "OrderedDict()"
+        return f"defaultdict({v.default_factory!r}, {text})" if cls is collections.defaultdict else text
+    text = ", ".join([repr(x) for x in v])
+    if cls is tuple:
+        return f"({text},)" if len(v) == 1 else f"({text})"
+    if cls is collections.deque:
+        return f"deque([{text}])" if v.maxlen is None else f"deque([{text}], maxlen={v.maxlen})"
+    return f"[{text}]"
 
 
 def exception_repr(name, args):
@@ -228,9 +297,30 @@ def frozenset_(iterable):
     return frozenset(out)
 
 
+def list_set_slice(items, place, iterable):
+    items[place] = [x for x in iterable]
+
+
 def list_extend(items, iterable):
     for x in iterable:
         items.append(x)
+
+
+def make_deque(cls, iterable, maxlen):
+    out = cls([], maxlen)
+    for x in iterable:
+        out.append(x)
+    return out
+
+
+def deque_extend(items, iterable):
+    for x in iterable:
+        items.append(x)
+
+
+def deque_extendleft(items, iterable):
+    for x in iterable:
+        items.appendleft(x)
 
 
 def set_update(items, iterable):
@@ -252,14 +342,22 @@ def dict_update_pairs(d, pairs, kwargs=()):
         d[k] = kwargs[k]
 
 
+# What makes an iterator asks for its operands' iterators at once, and runs when it is asked for items.
 def enumerate_(iterable, start=0):
-    for x in iterable:
+    return _enumerate(iter(iterable), start)
+
+
+def _enumerate(it, start):
+    for x in it:
         yield start, x
         start += 1
 
 
 def zip_(*iterables, strict=False):
-    iterators = [iter(i) for i in iterables]
+    return _zip([iter(i) for i in iterables], strict)
+
+
+def _zip(iterators, strict):
     if not iterators:
         return
     while True:
@@ -282,22 +380,36 @@ def zip_(*iterables, strict=False):
 
 
 def map_(fn, *iterables):
-    if len(iterables) == 1:
-        for x in iterables[0]:
-            yield fn(x)
-    else:
-        for xs in zip(*iterables):
-            yield fn(*xs)
+    return _map_one(fn, iter(iterables[0])) if len(iterables) == 1 else _map(fn, zip(*iterables))
+
+
+def _map_one(fn, it):
+    for x in it:
+        yield fn(x)
+
+
+def _map(fn, rows):
+    for xs in rows:
+        yield fn(*xs)
 
 
 def filter_(fn, iterable):
-    for x in iterable:
+    return _filter(fn, iter(iterable))
+
+
+def _filter(fn, it):
+    for x in it:
         if x if fn is None else fn(x):
             yield x
 
 
 def reversed_(sequence):
-    i = len(sequence)
+    if not (hasattr(type(sequence), "__len__") and hasattr(type(sequence), "__getitem__")):
+        raise TypeError(f"{type(sequence).__name__!r} object is not reversible")
+    return _reversed(sequence, len(sequence))
+
+
+def _reversed(sequence, i):
     while i > 0:
         i -= 1
         yield sequence[i]
@@ -380,13 +492,12 @@ def str_join(separator, iterable):
 
 
 def list_index(items, value, start=0, stop=None):
-    i = start
-    n = len(items) if stop is None else stop
-    while i < n:
+    i, n, _ = slice(start, stop).indices(len(items))
+    while i < n and i < len(items):
         if items[i] is value or items[i] == value:
             return i
         i += 1
-    raise ValueError(f"{value!r} is not in list")
+    raise ValueError("tuple.index(x): x not in tuple" if isinstance(items, tuple) else f"{value!r} is not in list")
 
 
 def list_count(items, value):
@@ -413,153 +524,6 @@ def generator_close(generator):
     except (GeneratorExit, StopIteration):
         return
     raise RuntimeError("generator ignored GeneratorExit")
-
-
-# ------------------------------------------------------------------ itertools
-def chain(*iterables):
-    for it in iterables:
-        for x in it:
-            yield x
-
-
-def chain_from_iterable(iterables):
-    for it in iterables:
-        for x in it:
-            yield x
-
-
-def islice(iterable, *args):
-    s = slice(*args)
-    start, stop, step = s.start or 0, s.stop, s.step or 1
-    i = 0
-    wanted = start
-    for x in iterable:
-        if stop is not None and i >= stop:
-            return
-        if i == wanted:
-            yield x
-            wanted += step
-            if stop is not None and wanted >= stop:
-                return
-        i += 1
-
-
-def repeat(value, times=None):
-    if times is None:
-        while True:
-            yield value
-    for _ in range(times):
-        yield value
-
-
-def count(start=0, step=1):
-    while True:
-        yield start
-        start += step
-
-
-def cycle(iterable):
-    saved = []
-    for x in iterable:
-        yield x
-        saved.append(x)
-    while saved:
-        for x in saved:
-            yield x
-
-
-def product(*iterables, repeat=1):
-    pools = [tuple(p) for p in iterables] * repeat
-    result = [()]
-    for pool in pools:
-        result = [x + (y,) for x in result for y in pool]
-    for x in result:
-        yield x
-
-
-def accumulate(iterable, func=operator.add, *, initial=None):
-    it = iter(iterable)
-    total = initial
-    if initial is None:
-        try:
-            total = next(it)
-        except StopIteration:
-            return
-    yield total
-    for x in it:
-        total = func(total, x)
-        yield total
-
-
-def starmap(fn, iterable):
-    for args in iterable:
-        yield fn(*args)
-
-
-def takewhile(predicate, iterable):
-    for x in iterable:
-        if not predicate(x):
-            return
-        yield x
-
-
-def dropwhile(predicate, iterable):
-    it = iter(iterable)
-    for x in it:
-        if not predicate(x):
-            yield x
-            break
-    for x in it:
-        yield x
-
-
-def pairwise(iterable):
-    it = iter(iterable)
-    try:
-        a = next(it)
-    except StopIteration:
-        return
-    for b in it:
-        yield a, b
-        a = b
-
-
-def zip_longest(*iterables, fillvalue=None):
-    iterators = [iter(i) for i in iterables]
-    done = [False] * len(iterators)
-    while True:
-        values = []
-        for n, it in enumerate(iterators):
-            if done[n]:
-                values.append(fillvalue)
-                continue
-            try:
-                values.append(next(it))
-            except StopIteration:
-                done[n] = True
-                values.append(fillvalue)
-        if all(done):
-            return
-        yield tuple(values)
-
-
-def combinations(iterable, r):
-    pool = tuple(iterable)
-    n = len(pool)
-    if r > n:
-        return
-    indices = list(range(r))
-    yield tuple([pool[i] for i in indices])
-    while True:
-        for i in reversed(range(r)):
-            if indices[i] != i + n - r:
-                break
-        else:
-            return
-        indices[i] += 1
-        for j in range(i + 1, r):
-            indices[j] = indices[j - 1] + 1
-        yield tuple([pool[i] for i in indices])
 
 
 # ------------------------------------------------------------------ operator's getters, functools.cmp_to_key

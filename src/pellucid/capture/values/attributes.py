@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ..state import Capture
 
 _CACHED = type(functools.lru_cache(len))
+_FIELD = type(collections.namedtuple("_One", "a").a)
+"""The descriptors of a named tuple's fields."""
 _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
@@ -55,6 +58,8 @@ def bind_raw(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
         return cx.fixed(raw)
     if t is types.ClassMethodDescriptorType:
         return _builtin.BuiltinMethod(cx.fixed(cls), name, raw)
+    if t is _FIELD and isinstance(v, _instance.InstanceVal) and isinstance(v.base, _sequence.TupleVal):
+        return v.base.load(cx)[raw.__reduce__()[1][0]]
     getter = getattr(t, "__get__", None)
     if getter is None:
         return class_constant(cx, cls, name, raw)
@@ -138,4 +143,5 @@ from . import builtin as _builtin  # noqa: E402
 from . import function as _function  # noqa: E402
 from . import instance as _instance  # noqa: E402
 from . import klass as _klass  # noqa: E402
+from . import sequence as _sequence  # noqa: E402
 from . import traceback_ as _traceback  # noqa: E402

@@ -25,6 +25,7 @@ TYPE_METHODS: dict[type, dict[str, Known]] = {}
 PURE: set[Any] = set()
 """C functions that only compute from their arguments: called during capture when all arguments are known."""
 
+_CHANGES = (bytearray, memoryview)
 _OPERATOR = "_operator"
 
 
@@ -84,9 +85,12 @@ def call_pure(cx: Capture, me: Value, fn: Any, args: list[Value], kwargs: dict[s
         name = getattr(fn, "__qualname__", repr(fn))
         raise Broken("PB104", f"{name}() of a value that is only known at run time", me, args, kwargs) from None
     try:
-        return cx.literal(fn(*xs, **ks))
+        made = fn(*xs, **ks)
     except Exception as e:
         raise cx.reraise(e) from None
+    if type(made) in _CHANGES:
+        raise Broken("PB104", f"{getattr(fn, '__qualname__', fn)}() makes an object that may change", me, args, kwargs)
+    return cx.literal(made)
 
 
 class BuiltinVal(Value):

@@ -11,6 +11,8 @@ from .base import Invoke, NotConstant, Raised, Result, Value
 if TYPE_CHECKING:
     from ..state import Capture
 
+_PLAIN = (int, float, bool, str, bytes, complex, type(None))
+
 
 class Const(Value):
     """`pending` is the source that must still be guarded once the value is used; None when nothing is left to guard."""
@@ -53,6 +55,15 @@ class Const(Value):
         if callable(found) and not isinstance(found, type):
             return _builtin.ConstMethod(self, name, found)
         return cx.literal(found)
+
+    def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
+        if type(self.constant(cx)) not in _PLAIN:
+            return Value.setattr(self, cx, name, value)
+        try:
+            setattr(self.value, name, None)             # refuses, in this Python's own words
+        except AttributeError as e:
+            raise cx.reraise(e) from None
+        return None
 
     def iterate(self, cx: Capture) -> Result:
         items = self.elements(cx)

@@ -201,6 +201,8 @@ class FunctionVal(Value):
             cx.guard_once((self, "absent", name), "absent", self.source, name, "attribute lookup")
         elif name == "__dict__":
             return DictVal(items=dict(self.attrs or {}))
+        elif name == "__closure__":
+            return _sequence.TupleVal(list(self.closure)) if self.closure else NONE
         elif name == "__annotations__":
             return self.annotations or DictVal()
         raise cx.raised(AttributeError, f"'function' object has no attribute {name!r}")
@@ -229,6 +231,9 @@ class FunctionVal(Value):
     def call(self, cx: Capture, args: list[Value], kwargs: dict[str, Value]) -> Result:
         if self.obj is not None:
             r = _builtin.call_known(cx, self, self.obj, args, kwargs)
+            by_code = _declared.BY_CODE.get(id(self.code))
+            if r is None and by_code is not None:
+                r = by_code(cx, self, args, kwargs)
             if r is None and self.obj.__dict__:
                 r = _declared.call_declared(cx, self, self.obj, args, kwargs)
             if r is not None:
@@ -301,11 +306,12 @@ class MethodVal(Value):
 
 
 class PartialVal(Value):
-    __slots__ = ("fn", "args", "kwargs", "cls", "obj", "source")
+    __slots__ = ("fn", "args", "kwargs", "cls", "obj", "source", "attrs")
 
     def __init__(self, fn: Value, args: list[Value], kwargs: dict[str, Value], cls: type = functools.partial,
                  obj: Any = None, source: Source | None = None):
         self.fn, self.args, self.kwargs, self.cls, self.obj, self.source = fn, args, kwargs, cls, obj, source
+        self.attrs: dict[str, Value] = {}
 
     def pytype(self, cx: Capture) -> type:
         return self.cls
@@ -320,13 +326,24 @@ class PartialVal(Value):
             return _sequence.TupleVal(list(self.args))
         if name == "keywords":
             return DictVal(items=dict(self.kwargs))
+        if name in self.attrs:
+            return self.attrs[name]
         return Value.attr(self, cx, name)
+
+    def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
+        if self.obj is not None or name in ("func", "args", "keywords"):
+            return Value.setattr(self, cx, name, value)
+        self.attrs[name] = value
+        return None
 
     def recipe(self, cx: Capture) -> Recipe:
         if self.source is not None:
             return FromSource(self.source)
-        return Build("partial", (cx.recipe(self.fn), cx.recipe(_sequence.TupleVal(list(self.args))),
-                                 cx.recipe(DictVal(items=dict(self.kwargs)))), self.cls)
+        parts = (cx.recipe(self.fn), cx.recipe(_sequence.TupleVal(list(self.args))),
+                 cx.recipe(DictVal(items=dict(self.kwargs))))
+        if self.attrs:
+            parts += (cx.recipe(DictVal(items=dict(self.attrs))),)
+        return Build("partial", parts, self.cls)
 
 
 class SuperVal(Value):

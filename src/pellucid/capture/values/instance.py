@@ -203,6 +203,9 @@ class InstanceVal(Value):
                 raise cx.raised(AttributeError, name)
             del self.slots[name]
             return None
+        deleter = getattr(type(raw), "__delete__", None)
+        if type(deleter) is types.FunctionType:
+            return Invoke(cx.fixed(deleter), [cx.fixed(raw), self])
         if _is_data(raw):
             raise unsupported(f"deleting the attribute {name!r} of a {self.cls.__name__}")
         if self.dict.get(cx, name) is None:
@@ -379,6 +382,8 @@ class InstanceVal(Value):
             raise cx.raised(TypeError, f"unhashable type: {self.cls.__name__!r}")
         obj = _attributes.constant_instance(cx, self)
         if obj is None:
+            obj = _keys.dataclass_key(cx, self)
+        if obj is None:
             raise unsupported(f"using a {self.cls.__name__} with its own __hash__ as a key")
         return obj
 
@@ -464,6 +469,7 @@ from ..known import declared as _declared  # noqa: E402
 from ..known import getters as _getters  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import function as _function  # noqa: E402
+from . import keys as _keys  # noqa: E402
 from . import mapping as _mapping  # noqa: E402
 from . import nn as _nn  # noqa: E402
 from . import sets as _sets  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,8 @@ class ClassVal(Value):
                 "__name__",
                 "__call__",
             ):
+                if name == "__members__" and isinstance(cls, enum.EnumMeta):
+                    return cx.literal(cls.__members__)
                 if type(mraw) is property:
                     return Invoke(cx.fixed(mraw.fget), [self])
                 if raw is MISSING and type(mraw) is types.FunctionType:
@@ -111,6 +114,10 @@ class ClassVal(Value):
         if r is not None:
             return r
         meta = type(cls)
+        if isinstance(cls, enum.EnumMeta) and len(args) == 1 and not kwargs and type(args[0]) is Const:
+            made = enum_member(cx, cls, args[0])
+            if made is not None:
+                return made
         if meta is not type:
             mcall = cx.class_info(meta).find("__call__")
             if type(mcall) is types.FunctionType:
@@ -122,8 +129,6 @@ class ClassVal(Value):
         meta = cx.class_info(type(cls))
         raw = meta.find("__getitem__")
         if type(raw) is types.FunctionType:
-            import enum
-
             if isinstance(cls, enum.EnumMeta):
                 try:
                     return Const(cls[key.constant(cx)])
@@ -135,35 +140,57 @@ class ClassVal(Value):
         except TypeError as e:
             raise cx.reraise(e) from None
 
+    def meta_special(self, cx: Capture, name: str, args: list[Value], then: str = "push") -> Invoke | None:
+        """The special method `name` of the metaclass, where that is Python code."""
+        meta = type(self.check(cx))
+        if meta is type or issubclass(meta, enum.EnumMeta):
+            return None
+        raw = cx.class_info(meta).find(name)
+        return Invoke(cx.fixed(raw), [self, *args], then=then) if type(raw) is types.FunctionType else None
+
+    def truth(self, cx: Capture) -> bool | Invoke:
+        return self.meta_special(cx, "__bool__", [], "truth") or self.meta_special(cx, "__len__", [], "truth") or True
+
     def iterate(self, cx: Capture) -> Result:
         items = self.elements(cx)
         if items is None:
-            return Value.iterate(self, cx)
+            return self.meta_special(cx, "__iter__", []) or Value.iterate(self, cx)
         return _iterator.SequenceIter.over(items)
 
     def elements(self, cx: Capture) -> list[Value] | None:
-        import enum
-
         cls = self.check(cx)
         return [Const(m) for m in cls] if isinstance(cls, enum.EnumMeta) else None  # type: ignore[attr-defined]
 
     def contains(self, cx: Capture, item: Value) -> bool | Invoke:
-        import enum
-
         cls = self.check(cx)
         if isinstance(cls, enum.EnumMeta):
             return item.constant(cx) in cls
-        return Value.contains(self, cx, item)
+        return self.meta_special(cx, "__contains__", [item], "truth") or Value.contains(self, cx, item)
 
     def length(self, cx: Capture) -> Result:
         items = self.elements(cx)
-        return Value.length(self, cx) if items is None else Const(len(items))
+        if items is None:
+            return self.meta_special(cx, "__len__", []) or Value.length(self, cx)
+        return Const(len(items))
 
     def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
         raise unsupported(f"setting attribute {name!r} of the class {self.obj.__name__}")
 
     def recipe(self, cx: Capture) -> Recipe:
         return FromConst(self.obj) if self.checked else FromSource(self.source)
+
+
+def enum_member(cx: Capture, cls: Any, value: Const) -> Value | None:
+    """cls(value) of an enumeration, without code of the program's own in between; else None."""
+    v = value.constant(cx)
+    missing = cx.class_info(cls).find("_missing_")
+    ours = getattr(missing, "__func__", None) in (enum.Enum._missing_.__func__, enum.Flag._missing_.__func__)  # type: ignore[attr-defined]
+    try:
+        if not ours and v not in cls._value2member_map_:
+            return None
+        return Const(cls(v))
+    except (ValueError, TypeError) as e:
+        raise cx.reraise(e) from None
 
 
 _BASE_NEW = {object.__new__, BaseException.__new__}
@@ -176,8 +203,8 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
     if isinstance(new, staticmethod):
         new = new.__func__
     if type(new) is types.FunctionType:
-        if hasattr(cls, "_fields") and issubclass(cls, tuple):
-            return named_tuple(cx, cls, args, kwargs)
+        if hasattr(cls, "_fields") and issubclass(cls, tuple) and "_tuple_new" in new.__globals__:
+            return named_tuple(cx, cls, new, args, kwargs)
         if cls.__flags__ & (1 << 8) and not (cls.__flags__ & (1 << 9)) and not cls.__module__.startswith("torch"):
             pass
         return Invoke(_polyfills.polyfill(cx, "new_then_init"), [me, TupleVal(args), DictVal(items=dict(kwargs))])
@@ -240,7 +267,7 @@ def builtin_init(cx: Capture, obj: Any, args: list[Value], kwargs: dict[str, Val
     return None
 
 
-def named_tuple(cx: Capture, cls: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def named_tuple(cx: Capture, cls: Any, new: Any, args: list[Value], kwargs: dict[str, Value]) -> Result:
     fields, defaults = cls._fields, cls._field_defaults
     values = list(args)
     for f in fields[len(args):]:
@@ -249,10 +276,29 @@ def named_tuple(cx: Capture, cls: Any, args: list[Value], kwargs: dict[str, Valu
         elif f in defaults:
             values.append(cx.fixed(defaults[f], f"{cls.__name__}.{f}"))
         else:
-            raise cx.raised(TypeError, f"{cls.__name__}.__new__() missing 1 required positional argument: {f!r}")
-    if len(values) > len(fields) or any(k not in fields for k in kwargs):
-        raise cx.raised(TypeError, f"{cls.__name__}.__new__() got unexpected arguments")
-    return TupleVal(values, cls)
+            break
+    if len(values) != len(fields) or any(k not in fields[len(args):] for k in kwargs):
+        return Invoke(cx.fixed(new), [cx.fixed(cls), *args], kwargs)        # which says what is wrong
+    return tuple_of(cx, cls, values)
+
+
+def tuple_of(cx: Capture, cls: type, values: list[Value]) -> Value:
+    """An instance of a subclass of tuple with these items."""
+    if plain_named_tuple(cls):
+        return TupleVal(values, cls)
+    return _instance.InstanceVal(cx, cls, base=TupleVal(values))
+
+
+_GENERATED = frozenset(("__new__", "__repr__", "__getnewargs__", "__init_subclass__", "__class_getitem__"))
+
+
+@functools.cache
+def plain_named_tuple(cls: type) -> bool:
+    """Whether instances are told apart from a tuple by nothing but names of their items, methods and properties."""
+    own = cls.__mro__[:cls.__mro__.index(tuple)]
+    return hasattr(cls, "_fields") and not cls.__dictoffset__ and not any(
+        isinstance(v, types.FunctionType) and n[:2] == n[-2:] == "__" and n not in _GENERATED
+        for c in own for n, v in vars(c).items())
 
 
 def is_frozen_dataclass(cls: type) -> bool:

@@ -55,6 +55,11 @@ class DictVal(Value):
             cx.guard("type", self.source, self.cls, "type")
         return self.cls
 
+    def attr(self, cx: Capture, name: str) -> Result:
+        if name == "default_factory" and self.cls is collections.defaultdict:
+            return self.default_factory(cx) or NONE
+        return Value.attr(self, cx, name)
+
     # ---------------------------------------------------------------- reading
     def item_source(self, cx: Capture, key: Any) -> Source:
         owner = self.owner
@@ -239,6 +244,8 @@ def key_value(cx: Capture, k: Any) -> Value:
     """The value of a dictionary key in the form that `Value.key` gives."""
     if isinstance(k, Value):
         return k
+    if type(k) is _keys.DataclassKey:
+        return k.value
     if type(k) is tuple and len(k) > 1 and k[0] == "id" and k[1] is not None:
         raise Broken("PB112", "iteration over a dict whose keys are id()s")
     if type(k) is tuple:
@@ -282,4 +289,5 @@ def function_label(function: Any) -> str:
 from .. import polyfills as _polyfills  # noqa: E402
 from . import instance as _instance  # noqa: E402
 from . import iterator as _iterator  # noqa: E402
+from . import keys as _keys  # noqa: E402
 from . import sequence as _sequence  # noqa: E402

@@ -92,7 +92,7 @@ class OpaqueVal(Value):
     def key(self, cx: Capture) -> Any:
         if type(self.obj).__hash__ is object.__hash__:
             return self.obj
-        return Value.key(self, cx)
+        raise Broken("PB111", f"a {self.pytype(cx).__name__} as a key")
 
     def recipe(self, cx: Capture) -> Recipe:
         return FromConst(self.obj) if self.source.kind == "const" else FromSource(self.source)

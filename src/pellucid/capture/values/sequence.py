@@ -91,7 +91,7 @@ def index_of(cx: Capture, key: Value) -> Any:
     t = type(key)
     if t is Const:
         v = key.constant(cx)
-        return int(v) if type(v) is bool else v
+        return int(v) if type(v) is not int and isinstance(v, int) else v
     if t is SizeVal:
         return key.concrete(cx)
     return None
@@ -211,8 +211,11 @@ class ListVal(SequenceVal):
         if type(key) is SliceVal:
             new = value.elements(cx)
             if new is None:
-                raise NotConstant(value)
-            items[key.slice(cx)] = new
+                return Invoke(polyfill(cx, "list_set_slice"), [self, key, value])
+            try:
+                items[key.slice(cx)] = new
+            except ValueError as e:
+                raise cx.reraise(e) from None
             return None
         k = index_of(cx, key)
         if type(k) is not int:
@@ -311,8 +314,13 @@ class RangeVal(Value):
         if type(key) is SliceVal:
             out = r[key.slice(cx)]
             return RangeVal(out.start, out.stop, out.step)
+        k = index_of(cx, key)
+        if type(k) is not int:
+            if isinstance(key, _instance.InstanceVal) and key.info.find("__index__") is not MISSING:
+                return Invoke(polyfill(cx, "getitem_at_index"), [self, key])
+            raise cx.raised(TypeError, f"range indices must be integers or slices, not {key.pytype(cx).__name__}")
         try:
-            return Const(r[index_of(cx, key)])
+            return Const(r[k])
         except IndexError as e:
             raise cx.reraise(e) from None
 

@@ -1,13 +1,15 @@
-"""Sets and frozensets."""
+"""Sets and frozensets, which iterate in the order that Python's own would."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...guards.types import Source
 from ..types import Build, FromSource, Recipe
 from .base import NotConstant, Result, Value
 from .constant import Const
+from .keys import DataclassKey
 from .mapping import key_value
 
 if TYPE_CHECKING:
@@ -20,16 +22,81 @@ def _is_set_of(expected: frozenset[Any]) -> Any:
     return equals
 
 
+def _iterates_as(expected: list[Any]) -> Any:
+    def in_order(value: Any) -> bool:
+        return list(value) == expected
+    return in_order
+
+
+def plain(key: Any) -> bool:
+    """Whether a key is the object itself, and so hashes as it does in the program."""
+    if isinstance(key, (tuple, frozenset)):
+        return all(map(plain, key))
+    return not isinstance(key, (Value, DataclassKey))
+
+
+class KeySet(dict[Any, None]):
+    """The keys in the order they came, for building the set again; and `real`, a Python set to which the same was done,
+    whose order is the program's. None where a key stands for an object, whose address Python's order depends on."""
+
+    __slots__ = ("real",)
+
+    def __init__(self, keys: Iterable[Any] = (), real: set[Any] | None = None) -> None:
+        super().__init__(dict.fromkeys(keys))
+        self.real: set[Any] | None = real
+        if real is None and all(map(plain, self)):
+            self.real = set()
+            for k in self:
+                self.real.add(k)
+
+    def __setitem__(self, key: Any, value: None) -> None:
+        super().__setitem__(key, value)
+        if self.real is not None:
+            if plain(key):
+                self.real.add(key)
+            else:
+                self.real = None
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        if self.real is not None:
+            self.real.discard(key)
+
+    def pop(self, key: Any, default: Any = None) -> Any:
+        if self.real is not None:
+            self.real.discard(key)
+        return super().pop(key, default)
+
+    def clear(self) -> None:
+        super().clear()
+        self.real = set()
+
+    def duplicate(self) -> KeySet:
+        return KeySet(self, None if self.real is None else self.real.copy())
+
+    def merge(self, other: KeySet) -> None:
+        """set.update(other), another set."""
+        if self.real is not None and other.real is not None:
+            self.real.update(other.real)
+            dict.update(self, other)
+        else:
+            for k in other:
+                self[k] = None
+
+    def order(self) -> list[Any]:
+        return list(self) if self.real is None else list(self.real)
+
+
 class SetVal(Value):
-    """`items` maps the keys to None; None until the set outside is first looked into."""
+    """`items`: the keys; None until the set outside is first looked into."""
 
-    __slots__ = ("cls", "obj", "source", "items", "written")
+    __slots__ = ("cls", "obj", "source", "items", "written", "ordered")
 
-    def __init__(self, items: dict[Any, None] | None, cls: type = set, obj: Any = None, source: Source | None = None):
+    def __init__(self, items: KeySet | None, cls: type = set, obj: Any = None, source: Source | None = None):
         self.items, self.cls, self.obj, self.source = items, cls, obj, source
-        self.written = False
+        self.written = self.ordered = False
 
-    def load(self, cx: Capture) -> dict[Any, None]:
+    def load(self, cx: Capture) -> KeySet:
         items = self.items
         if items is None:
             obj = self.obj
@@ -38,10 +105,10 @@ class SetVal(Value):
                 cx.guard("type", self.source, type(obj), "type")
             if self.source.kind != "const" or self.cls is not frozenset:
                 cx.guard("python", self.source, _is_set_of(frozenset(obj)), "set contents")
-            items = self.items = dict.fromkeys(obj)
+            items = self.items = KeySet(obj, set(obj))
         return items
 
-    def write(self, cx: Capture) -> dict[Any, None]:
+    def write(self, cx: Capture) -> KeySet:
         items = self.load(cx)
         if self.obj is not None and not self.written:
             self.written = True
@@ -59,7 +126,16 @@ class SetVal(Value):
         return Const(len(self.load(cx)))
 
     def elements(self, cx: Capture) -> list[Value] | None:
-        return [key_value(cx, k) for k in self.load(cx)]
+        items = self.load(cx)
+        if self.obj is not None and not self.written:
+            keys = list(self.obj)
+            if not self.ordered and len(keys) > 1:
+                self.ordered = True
+                assert self.source is not None
+                cx.guard("python", self.source, _iterates_as(keys), "order of a set")
+        else:
+            keys = items.order()
+        return [key_value(cx, k) for k in keys]
 
     def iterate(self, cx: Capture) -> Result:
         return _iterator.KeysIter(_iterator.TupleVal(self.elements(cx) or []), self)

@@ -1,0 +1,5 @@
+"""Containers, and all of itertools."""
+
+from .containers import programs
+
+test_containers = programs.test()
