@@ -546,7 +546,7 @@ class Vec:
         return "inverted"
 
 
-@programs()
+@programs(breaks=True)
 def operators_of_a_vector(x):
     a, b = Vec(1, 2), Vec(3, 4)
     c = a
@@ -634,7 +634,7 @@ class Number(int):
         return Number(int(self) + int(other) + 100)
 
 
-@programs()
+@programs(breaks=True)
 def int_subclass(x):
     n = Number(3)
     return x * int(n), int(n + 1), type(n + 1).__name__, n == 3, isinstance(n, int)
@@ -1019,7 +1019,7 @@ class HasForward(typing.Protocol):
     def forward(self, x): ...
 
 
-@programs()
+@programs(breaks=True)
 def typing_objects(x):
     s = Stack[int]().push(1)
     n = typing.cast(int, 3)
@@ -1213,7 +1213,7 @@ def singleton_metaclass(x):
 
 
 # ---------------------------------------------------------------- classes made inside
-@programs()
+@programs(breaks=True)
 def class_made_inside(x):
     class Local:
         scale = 2
@@ -1228,7 +1228,7 @@ def class_made_inside(x):
     return a.run(x), Local.scale, Local.__name__, isinstance(a, Local), Local.__qualname__
 
 
-@programs()
+@programs(breaks=True)
 def class_made_inside_uses_a_closure(x):
     k = 4
 
@@ -1251,7 +1251,7 @@ def class_made_inside_uses_a_closure(x):
     return Local().run(), Local().twice, Local.stat(), Local.made().run()
 
 
-@programs()
+@programs(breaks=True)
 def class_made_inside_inherits(x):
     class Local(Wide):
         def forward(self, y):
@@ -1264,7 +1264,7 @@ def class_made_inside_inherits(x):
     return c(x), c.depth, isinstance(c, Block), [k.__name__ for k in Child.__mro__][:3]
 
 
-@programs()
+@programs(breaks=True)
 def exception_class_made_inside(x):
     class Stop(Exception):
         pass
@@ -1275,7 +1275,7 @@ def exception_class_made_inside(x):
         return x + 1, e.args, type(e).__name__
 
 
-@programs()
+@programs(breaks=True)
 def dataclass_made_inside(x):
     @dataclass
     class Pair:
@@ -1286,14 +1286,14 @@ def dataclass_made_inside(x):
     return p.a * p.b, p.b, Pair(1) == Pair(1)
 
 
-@programs()
+@programs(breaks=True)
 def named_tuple_made_inside(x):
     P = collections.namedtuple("P", "a b")
     p = P(x, 2)
     return p.a * p.b, p._fields
 
 
-@programs()
+@programs(breaks=True)
 def enum_made_inside(x):
     class Color(enum.Enum):
         RED = 1
@@ -1301,13 +1301,13 @@ def enum_made_inside(x):
     return x * Color.RED.value, Color.RED.name
 
 
-@programs()
+@programs(breaks=True)
 def type_with_three_arguments(x):
     C = type("C", (Block,), {"depth": 5, "run": lambda self, y: y + self.depth})
     return C().run(x), C.__name__, C(3)(x)
 
 
-@programs()
+@programs(breaks=True)
 def class_made_in_a_loop_and_decorated(x):
     def add(cls):
         cls.extra = len(cls.__name__)
@@ -1327,7 +1327,7 @@ def class_made_in_a_loop_and_decorated(x):
     return out, Step.extra
 
 
-@programs()
+@programs(breaks=True)
 def object_of_a_local_class_is_returned(x):
     class Result:
         def __init__(self, v):
@@ -1336,7 +1336,7 @@ def object_of_a_local_class_is_returned(x):
     return Result(x * 2)
 
 
-@programs()
+@programs(breaks=True)
 def class_body_runs_statements(x):
     log = []
 

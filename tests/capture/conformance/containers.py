@@ -137,7 +137,7 @@ def list_comparisons(x):
     )
 
 
-@programs()
+@programs(breaks=True)
 def list_subclass_with_methods(x):
     class Stack(list):
         def push(self, v):
@@ -648,7 +648,7 @@ class Point(typing.NamedTuple):
 Pair = collections.namedtuple("Pair", ["first", "second"], defaults=[None])
 
 
-@programs()
+@programs(breaks=True)
 def named_tuple_with_methods(x):
     p = Point(3)
     q = p._replace(y=5)

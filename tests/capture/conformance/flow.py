@@ -156,7 +156,7 @@ def escapes_from_python_itself(x):
     return x + [1, 2][5]
 
 
-@programs()
+@programs(breaks=True)
 def escapes_from_torch(x):
     return x + 1, x @ torch.ones(7, 7)
 
@@ -383,7 +383,7 @@ def suppress_and_nullcontext(x):
     return x
 
 
-@programs(breaks=True)
+@programs()
 def exit_stack(x):
     log = []
     with contextlib.ExitStack() as stack:
@@ -532,7 +532,7 @@ def comprehension_over_dict_items(x):
     )
 
 
-@programs(breaks=True)
+@programs()
 def iterators_of_itertools(x):
     return (
         x,

@@ -299,7 +299,7 @@ def _(v: list):
     return "list"
 
 
-@programs(breaks=True)
+@programs()
 def single_dispatch(x):
     return x + 1, kind(3), kind([1]), kind("s")
 

@@ -123,7 +123,7 @@ def evaluation_order_of_a_call(x):
     return y, order
 
 
-@programs()
+@programs(breaks=True)
 def evaluation_order_of_assignments(x):
     order = []
 
@@ -344,7 +344,7 @@ def lru_cached_helper():
     return lambda x: (x * bucket(5) + bucket(5) + bucket(3), sorted(calls))
 
 
-@programs.factory()
+@programs.factory(breaks=True)
 def lru_cached_function_that_raises():
     calls = []
 
@@ -845,7 +845,7 @@ def nested_finally_order(x):
     return x * 2, log
 
 
-@programs()
+@programs(breaks=True)
 def exception_with_attributes(x):
     class ShapeError(ValueError):
         def __init__(self, want, got):
@@ -965,7 +965,7 @@ def try_in_a_loop_with_else(x):
     return x * len(out), out
 
 
-@programs()
+@programs(breaks=True)
 def exception_groups(x):
     try:
         raise ExceptionGroup("several", [ValueError("a"), KeyError("b"), ExceptionGroup("in", [ValueError("c")])])
@@ -1082,7 +1082,7 @@ def with_a_stack_of_modes(x):
     return x * deeper, inside, Mode.stack
 
 
-@programs()
+@programs(breaks=True)
 def with_exit_receives_the_exception(x):
     log = []
 
@@ -1175,7 +1175,7 @@ def exit_stack_pop_all(x):
     return x, log
 
 
-@programs()
+@programs(breaks=True)
 def suppress_and_closing(x):
     class Thing:
         closed = 0
@@ -1193,7 +1193,7 @@ def suppress_and_closing(x):
     return y, t.closed
 
 
-@programs()
+@programs(breaks=True)
 def redirect_stdout_is_python(x):
     import io
 
@@ -1446,7 +1446,7 @@ def extended_slice_errors(x):
     return x, message, s
 
 
-@programs()
+@programs(breaks=True)
 def del_of_many_kinds(x):
     d = {"a": 1, "b": 2}
     s = [1, 2, 3]

@@ -208,7 +208,7 @@ def signature_of_a_function(x):
     )
 
 
-@programs()
+@programs(breaks=True)
 def inspect_questions(x):
     return (
         x,
@@ -305,13 +305,13 @@ def random_numbers(x):
     return x * k, n, items, random.choice("abc"), random.uniform(0, 1)
 
 
-@programs()
+@programs(breaks=True)
 def random_with_its_own_generator(x):
     rng = random.Random(5)
     return x * rng.randint(1, 100), rng.random(), rng.sample(range(10), 2)
 
 
-@programs()
+@programs(breaks=True)
 def drop_path_by_random(x):
     keep = 0.8
     if random.random() < keep:
@@ -345,7 +345,7 @@ def environment_is_written(x):
 
 
 # ---------------------------------------------------------------- text
-@programs()
+@programs(breaks=True)
 def regular_expressions_of_parameter_names(x):
     m = PATTERN.match("layer.3.weight")
     out = m.group(1), m["name"], m.groupdict(), m.span(), PATTERN.search("head") is None
@@ -360,7 +360,7 @@ def regular_expressions_of_parameter_names(x):
     )
 
 
-@programs()
+@programs(breaks=True)
 def string_helpers(x):
     t = string.Template("$a and ${b}")
     return (
@@ -382,7 +382,7 @@ def json_of_a_configuration(x):
     return x * back["a"][0], text, back
 
 
-@programs()
+@programs(breaks=True)
 def bytes_and_struct(x):
     packed = struct.pack("<if", 3, 0.5)
     return (
@@ -422,12 +422,12 @@ def uuid_from_a_string(x):
 
 
 # ---------------------------------------------------------------- contextvars, threads, weak references
-@programs()
+@programs(breaks=True)
 def context_variable_is_read(x):
     return x * LEVEL.get(), LEVEL.name
 
 
-@programs()
+@programs(breaks=True)
 def context_variable_is_set_and_reset(x):
     token = LEVEL.set(5)
     try:
@@ -437,7 +437,7 @@ def context_variable_is_set_and_reset(x):
     return y, LEVEL.get()
 
 
-@programs()
+@programs(breaks=True)
 def lock_around_a_computation(x):
     with LOCK:
         y = x + 1
@@ -460,7 +460,7 @@ def thread_local_state(x):
         STATE.depth -= 1
 
 
-@programs()
+@programs(breaks=True)
 def weak_reference_to_an_object(x):
     a = Layer(2)
     r = weakref.ref(a)
@@ -477,7 +477,7 @@ def weak_reference_outside(x):
     return x * REF().k, REF() is OWNER
 
 
-@programs()
+@programs(breaks=True)
 def weak_key_dictionary(x):
     if OWNER not in CACHE:
         CACHE[OWNER] = 3
@@ -485,7 +485,7 @@ def weak_key_dictionary(x):
 
 
 # ---------------------------------------------------------------- numbers, types, abstract classes
-@programs()
+@programs(breaks=True)
 def numbers_and_types(x):
     ns = types.SimpleNamespace(a=1, b=x)
     ns.c = ns.b * 2
@@ -530,14 +530,14 @@ def typing_helpers(x):
     )
 
 
-@programs()
+@programs(breaks=True)
 def dataclass_helpers(x):
     C = dataclasses.make_dataclass("C", [("a", int), ("b", int, dataclasses.field(default=3))])
     c = C(1)
     return x * c.b, dataclasses.asdict(c)
 
 
-@programs()
+@programs(breaks=True)
 def simple_namespace_outside(x):
     NAMESPACE.count += 1
     return x * NAMESPACE.scale
@@ -547,7 +547,7 @@ NAMESPACE = types.SimpleNamespace(scale=3, count=0)
 
 
 # ---------------------------------------------------------------- numpy
-@programs()
+@programs(breaks=True)
 def numpy_scalars_and_constants(x):
     return (
         x * float(np.float32(0.5)),
@@ -559,24 +559,24 @@ def numpy_scalars_and_constants(x):
     )
 
 
-@programs()
+@programs(breaks=True)
 def numpy_schedule_of_betas(x):
     betas = np.linspace(0.1, 0.2, 3)
     alphas = np.cumprod(1.0 - betas)
     return x * float(alphas[-1]), torch.from_numpy(alphas).sum(), betas.shape, alphas.tolist()
 
 
-@programs()
+@programs(breaks=True)
 def numpy_from_a_tensor(x):
     a = x.numpy()
     return torch.from_numpy(a * 2), a.shape, a.sum().item(), np.asarray([1, 2]).tolist()
 
 
-@programs(lambda: (np.arange(6, dtype=np.float32).reshape(2, 3),))
+@programs(lambda: (np.arange(6, dtype=np.float32).reshape(2, 3),), breaks=True)
 def numpy_argument(a):
     return torch.from_numpy(a) * 2, a.dtype == np.float32, a.ndim, (a + 1).sum()
 
 
-@programs()
+@programs(breaks=True)
 def numpy_random(x):
     return x * np.random.rand(), np.random.randint(0, 5, size=2), np.random.permutation(3)

@@ -143,7 +143,7 @@ def _index(cx: Capture, s: DequeVal, args: Args, kw: Kw) -> Any:
 
 def _refusal() -> str:
     try:
-        collections.deque().remove(0)
+        collections.deque[int]().remove(0)
     except ValueError as e:
         return str(e)
     raise AssertionError("removing from an empty deque raises")
