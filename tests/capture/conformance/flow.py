@@ -156,7 +156,7 @@ def escapes_from_python_itself(x):
     return x + [1, 2][5]
 
 
-@programs(breaks=True)
+@programs()
 def escapes_from_torch(x):
     return x + 1, x @ torch.ones(7, 7)
 
