@@ -173,12 +173,20 @@ def instance_maker(cls: type, names: tuple[str, ...], base: str | None, count: i
     return space["make"]  # type: ignore[return-value]
 
 
+def make_attributed(names: tuple[str, ...], obj: Any, *values: Any) -> Any:
+    """obj with these attributes set."""
+    for name, value in zip(names, values, strict=True):
+        setattr(obj, name, value)
+    return obj
+
+
 _MAKERS: dict[str, Callable[..., Any]] = {
     "tuple": make_tuple,
     "list": lambda d, *p: list(p),
     "set": lambda d, *p: set(p),
     "frozenset": lambda d, *p: frozenset(p),
     "dict": make_dict,
+    "attributed": make_attributed,
     "defaultdict": lambda d, *p: make_defaultdict(*p),
     "deque": lambda d, *p: collections.deque(p, d),
     "slice": lambda d, *p: slice(*p),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..bytecode.flow import live_slots
 from ..guards.evaluate import same
 from ..guards.types import Guard, Source
+from ..torchdoor import autocast
 from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
@@ -151,6 +152,8 @@ def effects_of(cx: Capture) -> list[Effect]:
         out += _effects(cx, v)
     if cx.grad is not cx.entry_grad:
         out.append(Effect("python", FromConst(None), _set_grad, FromConst(cx.grad)))
+    if cx.autocast is not None and not autocast.same(cx.autocast, cx.entry_autocast):
+        out.append(Effect("python", FromConst(None), _leave_at, FromConst(cx.autocast)))
     return out
 
 
@@ -158,6 +161,10 @@ def _set_grad(target: Any, value: bool) -> None:
     import torch
 
     torch.set_grad_enabled(value)
+
+
+def _leave_at(target: Any, value: autocast.State) -> None:
+    autocast.leave_at(value)
 
 
 def _effects(cx: Capture, v: Value) -> list[Effect]:

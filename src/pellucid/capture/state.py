@@ -14,6 +14,7 @@ from ..graph.types import SymbolDef
 from ..guards.types import Guard, Source
 from ..shapes.dim import symbols
 from ..shapes.env import Range, ShapeEnv
+from ..torchdoor import autocast
 from .classes import ClassInfo
 from .types import Recipe
 from .values.base import Raised, Value
@@ -63,8 +64,15 @@ class Capture:
         self.inlined: dict[Any, None] = {}
         self.grad = torch.is_grad_enabled()
         self.entry_grad = self.grad
+        self.entry_autocast: autocast.State | None = autocast.read() if torch.is_autocast_enabled("cpu") else None
+        self.autocast = self.entry_autocast
+        """Autocast's state on the CPU where the program is; None: off, and untouched."""
         self.asks_grad = self.grad
         """Whether something may depend on a tensor's requires_grad: grad mode was on, or the program asked."""
+        self.flags: dict[Any, Any] = {}
+        """What reads a setting of torch's -> the value that the program gave it here."""
+        self.attributes: dict[Value, dict[str, Value]] = {}
+        """Attributes of OrderedDicts made inside."""
         self.global_key: Any = None
         self.machine: Any = None
         self.operation = "call"

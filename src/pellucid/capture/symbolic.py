@@ -137,6 +137,10 @@ class Symbolic(Iteration, Exceptions):
             raise Broken("PB110", f"{fn.qualname} is disabled for compilation", fn, args, kwargs)
         if fn.code is OPTIMIZER_STEP and f is not None:
             raise Broken("PB110", f"{fn.qualname}: an optimizer's step runs in Python as a whole", fn, args, kwargs)
+        if fn.obj is not None and "_torchdynamo_orig_callable" in fn.obj.__dict__:     # made by torch.compile: inlined
+            inner = cx.fixed(fn.obj.__dict__["_torchdynamo_orig_callable"])
+            if type(inner) is FunctionVal:
+                return self.function_frame(f, inner, args, kwargs)
         if f is not None and f.depth >= sys.getrecursionlimit() - 1:
             raise cx.raised(RecursionError, "maximum recursion depth exceeded")
         cx.inlined[fn.code] = None

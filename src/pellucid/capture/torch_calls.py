@@ -10,6 +10,7 @@ from ..graph.build import Val
 from ..ops.errors import NeedsNumber, Unsupported, WouldRaise
 from ..ops.registry import FUNCTIONS, METHODS
 from ..shapes.dim import Dim, bounds, hint
+from ..torchdoor import flags
 from ..torchdoor.operators import OpOverload, OpOverloadPacket
 from .values.base import Broken, Invoke, NotConstant, Value
 from .values.constant import NONE, Const
@@ -183,8 +184,13 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
     writes = b.writes
     grad = cx.grad and any(t.grad for t in tensors) and name not in ("detach", "data")
     out = kwargs["out"] if ks and ks.get("out") is not None else None
+    given = xs, ks
     try:
         try:
+            if cx.autocast is not None and cx.autocast.enabled:
+                fn, xs, ks = _autocasting.prepare(cx, target, name, fn, xs, ks)
+            if cx.flags and flags.DEFAULT_DTYPE in cx.flags:
+                fn = flags.under_default(cx.flags[flags.DEFAULT_DTYPE], fn)
             if out is None:
                 r = fn(b, *xs, **ks)
             elif grad:
@@ -218,7 +224,7 @@ def expand(cx: Capture, kind: str, target: Any, fn: Any, args: list[Value], kwar
     elif b.writes != writes:
         mutates = _written(cx, target, tensors, r, grad)
     known = {t.val.id: t for t in tensors if t.val is not None}
-    b.record(kind, target, tuple(xs), ks, r, stack, mutates, (cx.grad,))
+    b.record(kind, target, tuple(given[0]), given[1], r, stack, mutates, (cx.grad, cx.autocast))
     return result(cx, r, name if out is None else f"{name}_out", grad, known)
 
 
@@ -261,6 +267,9 @@ OPERATORS = (OpOverload, OpOverloadPacket)
 
 def call_operator(cx: Capture, target: Any, args: list[Value], kwargs: dict[str, Value], callee: Value) -> Value | None:
     """torch.ops.namespace.name(...); None where torch says nothing about the operator."""
+    known = _builtin.KNOWN.get(target)
+    if known is not None:
+        return known(cx, args, kwargs)  # type: ignore[no-any-return]
     fn = _lookup.expansion_of(target)
     if fn is None:
         return None
@@ -312,5 +321,6 @@ from ..ops.torch_level import declare as _declare  # noqa: E402
 from ..ops.torch_level import lookup as _lookup  # noqa: E402
 from ..ops.torch_level.opaque import instead  # noqa: E402
 from ..ops.torch_level.out import with_out  # noqa: E402
+from . import autocasting as _autocasting  # noqa: E402
 from . import known_values as _known_values  # noqa: E402
 from .values import builtin as _builtin  # noqa: E402

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend
 
 from ..guards.types import Source
 from . import generators
@@ -37,7 +38,7 @@ HEAP_TYPE = 1 << 9
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented), torch.dtype,
              torch.device, torch.layout, torch.memory_format, enum.Enum, torch.finfo, torch.iinfo, types.CodeType,
              type(torch.strided), re.Pattern, re.Match, datetime.date, datetime.time, datetime.timedelta,
-             datetime.timezone)
+             datetime.timezone, SDPBackend)
 
 
 def _slice(cx: Any, obj: slice, source: Source) -> Any:

@@ -17,6 +17,7 @@ from torch import fx
 
 from ..guards.sources import name as source_name
 from ..shapes.dim import Dim, Func, Size, Sym
+from ..torchdoor import autocast
 from ..torchdoor.gradmode import set_grad_enabled
 from .types import Graph, Node, Ref, TensorMeta, TorchCall, ValueId
 
@@ -27,6 +28,9 @@ class _Writer:
     def __init__(self, graph: Graph, grad: bool):
         self.graph = graph
         self.initial_grad = self.current_grad = grad
+        self.current_autocast: autocast.State | None = None
+        self.ride: fx.Node | None = None
+        self.states: dict[str, autocast.State] = {}
         self.fx = fx.Graph()
         self.env: dict[ValueId, fx.Node] = {}
         self.by_object: dict[ValueId, fx.Node] = {}
@@ -128,8 +132,25 @@ class _Writer:
             self.fx.call_function(set_grad_enabled, (mode,))
             self.current_grad = mode
 
+    def autocast(self, state: autocast.State | None) -> None:
+        """Switch autocast where the program did between calls; None: back to the state of the call."""
+        if state != self.current_autocast:
+            if self.ride is None:
+                self.ride = self.fx.call_function(autocast.begin, ())
+            self.fx.call_function(autocast.go, (self.ride, self.held(state)))
+            self.current_autocast = state
+
+    def held(self, state: autocast.State | None) -> Any:
+        """The state as an attribute of the module, since it has no literal."""
+        if state is None:
+            return None
+        name = f"autocast_{len(self.states)}"
+        self.states[name] = state
+        return self.fx.get_attr(name)
+
     def call(self, number: int, c: TorchCall) -> None:
         self.grad(c.global_state[0] if c.global_state else self.initial_grad)
+        self.autocast(c.global_state[1] if len(c.global_state) > 1 else None)
         args, kwargs = self.operand(c.args), self.operand(c.kwargs)
         if c.kind == "method":
             node = self.fx.call_method(c.target, args, kwargs)
@@ -177,7 +198,11 @@ def to_fx(graph: Graph, name: str = "PellucidGraph") -> fx.GraphModule:
         w.call(number, c)
     outputs = tuple(w.value(v) for v in graph.outputs)
     w.grad(w.initial_grad)
+    w.autocast(None)
     w.fx.output(outputs)
-    module = fx.GraphModule(torch.nn.Module(), w.fx, class_name=name)
+    owner = torch.nn.Module()
+    for label, state in w.states.items():
+        setattr(owner, label, state)
+    module = fx.GraphModule(owner, w.fx, class_name=name)
     module.graph.lint()
     return module

@@ -18,7 +18,7 @@ from ..graph.types import Graph, TensorMeta
 from ..ops.registry import OPS
 from ..options import OWN_BACKENDS, Options
 from ..schedule.types import Plan
-from ..torchdoor import backends, generators
+from ..torchdoor import autocast, backends, flags, generators
 from .errors import StepFailed
 
 Run = Callable[..., Any]
@@ -43,7 +43,8 @@ def make_runner(graph: Graph, options: Options, grad: bool, inputs: Sequence[Any
     if not graph.calls and not graph.outputs:
         return Runner(None, "none")
     if options.backend == "eager" or (options.backend == "llvm" and (
-            grad or _returns_views_for_autograd(graph) or _writes_leaves(graph))):
+            grad or _returns_views_for_autograd(graph) or _writes_leaves(graph) or autocasts(graph)
+            or sets_flags(graph))):
         return replay_runner(graph)
     if options.backend == "llvm":
         from ..pipeline import compile_graph
@@ -109,6 +110,16 @@ def _keywords(options: Options) -> dict[str, Any]:
     return out
 
 
+def autocasts(graph: Graph) -> bool:
+    """Whether some call runs under autocast; such graphs are replayed, so that torch itself casts."""
+    return any(len(c.global_state) > 1 and c.global_state[1] is not None for c in graph.calls)
+
+
+def sets_flags(graph: Graph) -> bool:
+    """Whether the program changes one of torch's settings, which has to happen between its operators."""
+    return any(c.kind == "function" and c.outs is None and c.target in flags.GETTERS for c in graph.calls)
+
+
 def draws_random(graph: Graph) -> bool:
     return any(OPS[n.op].rng for n in graph.nodes if n.op in OPS)
 
@@ -133,14 +144,18 @@ def replay(graph: Graph, module: Run) -> Run:
     written = tuple(m.input for m in graph.mutations)
     random = draws_random(graph)
     grad = torch.is_grad_enabled()
+    keeps = [keep for used, keep in ((autocasts(graph), autocast.kept), (sets_flags(graph), flags.kept)) if used]
 
     def run(*inputs: Any) -> Any:
         state = generators.save() if random else None
+        backs = [keep() for keep in keeps]
         saved = [(inputs[i], inputs[i].detach().clone()) for i in written]
         try:
             return module(*inputs)
         except Exception as e:
             torch.set_grad_enabled(grad)
+            for back in backs:
+                back()
             with torch.no_grad():
                 for tensor, before in saved:
                     tensor.detach().copy_(before)

@@ -44,8 +44,8 @@ def _autocast() -> tuple[Any, ...]:
 
 def unusual(words: tuple[Any, ...]) -> str | None:
     """Why calls under this state must run eagerly (a mode or transform that sees each operator), or None."""
-    if words[2] is not None:
-        return "autocast is active, whose casts are not compiled yet"
+    if words[2] is not None and any(d != "cpu" for d, _ in words[2][:-1]):
+        return "autocast is active for another device than the CPU"
     if words[5]:
         return "a TorchDispatchMode is active"
     if words[13] is not None:

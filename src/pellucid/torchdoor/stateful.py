@@ -21,7 +21,6 @@ def _get(path: str) -> Any:
 NOT_TRACING = tuple(
     _get(p)
     for p in (
-        "_C._get_tracing_state",
         "_C._is_tracing",
         "_jit_internal.is_scripting",
         "jit._trace.is_tracing",
@@ -32,7 +31,9 @@ NOT_TRACING = tuple(
         "_C._are_functorch_transforms_active",
     )
 )
-"""Answer False (or None, which is as good to their callers)."""
+"""Answer False."""
+
+TRACING_STATE = (_get("_C._get_tracing_state"),)
 
 TORCH_FUNCTION_TESTS = tuple(_get(p) for p in (
     "_C._has_torch_function", "_C._has_torch_function_unary", "_C._has_torch_function_variadic",
@@ -57,6 +58,13 @@ LOGGING = tuple(_get(p) for p in ("_C._log_api_usage_once",))
 
 SET_GRAD = tuple(_get(p) for p in ("_C._set_grad_enabled",))
 
+PROFILER_ENTER = (torch.ops.profiler._record_function_enter_new,)
+PROFILER_EXIT = (torch.ops.profiler._record_function_exit, torch.ops.profiler._record_function_exit._RecordFunction)
+NO_FUNCTION_OVERRIDES = (_get("_C.DisableTorchFunctionSubclass"), _get("_C.DisableTorchFunction"))
+GROUP_TENSORS = (_get("_C._group_tensors_by_device_and_dtype"),)
+
+ANY_AUTOCAST = (_get("_C._is_any_autocast_enabled"),)
+
 READ_STATE = tuple(
     _get(p)
     for p in (
@@ -65,7 +73,6 @@ READ_STATE = tuple(
         "_C._get_mem_efficient_sdp_enabled",
         "_C._get_math_sdp_enabled",
         "_C._get_cudnn_sdp_enabled",
-        "_C._is_any_autocast_enabled",
         "_C._get_default_device",
         "_C._len_torch_function_stack",
         "_C._len_torch_dispatch_stack",

@@ -1,6 +1,7 @@
 """What is known of callables without Python code: importing this package fills the tables in `values.builtin`."""
 
 from . import (
+           autocast,
            builtin_functions,
            checks,
            classes,
@@ -16,5 +17,6 @@ from . import (
            torch_state,
 )
 
-__all__ = ["builtin_functions", "checks", "classes", "containers", "declared", "deques", "frames", "getters",
+__all__ = ["autocast", "builtin_functions", "checks", "classes", "containers", "declared", "deques", "frames",
+           "getters",
            "iteration", "numpy_numbers", "opaque", "pure", "torch_state"]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ...guards.types import Source
-from ...torchdoor import stateful
-from ..values.base import Broken, Value
+from ...torchdoor import flags, stateful
+from ..polyfills import polyfill
+from ..values.base import Broken, Invoke, Value
 from ..values.builtin import KNOWN
 from ..values.constant import FALSE, NONE, TRUE, Const
+from ..values.mapping import DictVal
+from ..values.sequence import TupleVal
 from ..values.tensor import META_METHODS, TensorVal
 from .register import known
 
@@ -29,9 +35,16 @@ def constant(value: Any, *targets: Any) -> None:
 
 
 constant(False, torch.jit.is_scripting, torch.jit.is_tracing, *stateful.NOT_TRACING, *stateful.TORCH_FUNCTION_TESTS)
-constant(True, torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, *stateful.COMPILING)
+constant(True, torch.compiler.is_dynamo_compiling, *stateful.COMPILING)
+_CALL_IMPL = torch.nn.Module._call_impl.__code__
+
+
+@known(torch.compiler.is_compiling)
+def _is_compiling(cx: Capture, args: Args, kw: Kw) -> Any:
+    """Module calls leave out hooks with always_call while compiling, which is not what eager does."""
+    return FALSE if cx.machine.frame.code.original is _CALL_IMPL else TRUE
 constant(False, torch.compiler.is_exporting)
-constant(None, *stateful.LOGGING)
+constant(None, *stateful.LOGGING, *stateful.TRACING_STATE)
 
 
 @known(torch.is_grad_enabled)
@@ -49,12 +62,28 @@ def _set_grad(cx: Capture, args: Args, kw: Kw) -> Any:
 def _read(fn: Any) -> None:
     """State that is part of the entry's GlobalKey: read now."""
     def call(cx: Capture, args: Args, kw: Kw) -> Any:
+        if cx.flags and fn in cx.flags:
+            return cx.literal(cx.flags[fn])
         return cx.literal(fn(*[a.constant(cx) for a in args]))
     KNOWN[fn] = call
 
 
-for _fn in (torch.is_inference_mode_enabled, torch.is_autocast_enabled, torch.get_autocast_dtype,
-            torch.is_autocast_cache_enabled,
+def _set(setter: Any, getter: Any) -> None:
+    """A setting changes in its place among the graph's calls, which the graph's runs do too."""
+    def call(cx: Capture, args: Args, kw: Kw) -> Any:
+        value = args[0].constant(cx)
+        cx.flags[getter] = value
+        cx.builder.record("function", setter, (value,), {}, None, cx.stack(), (), (cx.grad, cx.autocast))
+        return NONE
+    KNOWN[setter] = call
+
+
+for _setter, _getter in flags.GETTERS.items():
+    _set(_setter, _getter)
+    _read(_getter)
+
+
+for _fn in (torch.is_inference_mode_enabled,
             torch.get_default_dtype, torch.get_default_device, torch.is_deterministic_algorithms_warn_only_enabled,
             torch.are_deterministic_algorithms_enabled,
             *stateful.READ_STATE):
@@ -98,6 +127,54 @@ def _is_tensor(cx: Capture, args: Args, kw: Kw) -> Any:
 @known(torch.manual_seed, torch.seed, torch.save, torch.load)
 def _effectful(cx: Capture, args: Args, kw: Kw) -> Any:
     raise Broken("PB103", "a torch function that changes global state or does input or output")
+
+
+@known(*stateful.NO_FUNCTION_OVERRIDES)
+def _no_overrides(cx: Capture, args: Args, kw: Kw) -> Any:
+    """No tensor that capture accepts overrides torch functions, so that there is nothing to switch off."""
+    return Invoke(cx.fixed(contextlib.nullcontext), [], {})
+
+
+for _test, _of in ((inspect.isclass, type), (inspect.isfunction, types.FunctionType),
+                   (inspect.ismethod, types.MethodType)):
+    def _is_kind(cx: Capture, args: Args, kw: Kw, of: type = _of) -> Any:
+        return TRUE if issubclass((args or [*kw.values()])[0].pytype(cx), of) else FALSE
+    KNOWN[_test] = _is_kind
+
+
+@known(*stateful.PROFILER_ENTER)
+def _profiler_enter(cx: Capture, args: Args, kw: Kw) -> Any:
+    """Ranges for the profiler: inside compiled code they have no extent of their own."""
+    return TRUE
+
+
+@known(*stateful.PROFILER_EXIT)
+def _profiler_exit(cx: Capture, args: Args, kw: Kw) -> Any:
+    return NONE
+
+
+@known(*stateful.GROUP_TENSORS)
+def _group_tensors(cx: Capture, args: Args, kw: Kw) -> Any:
+    return Invoke(polyfill(cx, "group_tensors"), args, kw)
+
+
+@known(getattr(torch, "_foreach_norm", None))
+def _foreach_norm(cx: Capture, args: Args, kw: Kw) -> Any:
+    return Invoke(polyfill(cx, "foreach_norm"), args, kw)
+
+
+def _foreach(name: str) -> None:
+    def call(cx: Capture, args: Args, kw: Kw) -> Any:
+        return Invoke(polyfill(cx, "foreach"), [Const(name), args[0], TupleVal(args[1:]), DictVal(items={**kw})])
+    KNOWN[getattr(torch, f"_foreach_{name}")] = call
+
+
+for _name in ("add", "sub", "mul", "div", "neg", "sqrt", "abs", "exp", "log", "maximum", "minimum",
+              "addcmul", "addcdiv", "lerp", "reciprocal", "pow", "clamp_min", "clamp_max"):
+    for _form in (_name, f"{_name}_"):
+        if hasattr(torch, f"_foreach_{_form}") and hasattr(torch.Tensor, _form):
+            _foreach(_form)
+_foreach("zero_")
 
 
 @known(torch.is_same_size)

@@ -5,6 +5,8 @@
 import collections
 import operator
 
+import torch
+
 
 # ------------------------------------------------------------------ attributes
 def getattribute_or_getattr(obj, name, get, fallback):
@@ -80,6 +82,38 @@ def own_object(result, args, dirty):
         if result is a and hasattr(a, "view_as"):
             return a.view_as(a)
     return result
+
+
+# ------------------------------------------------------------------ torch's own helpers
+def group_tensors(lists, with_indices=False):
+    """By device and dtype of the first list's tensors, in order: {key: (lists of the group, indices)}."""
+    groups = {}
+    for i, t in enumerate(lists[0]):
+        key = (t.device, t.dtype)
+        if key not in groups:
+            groups[key] = ([[] for _ in lists], [])
+        for j, items in enumerate(lists):
+            if len(items):
+                groups[key][0][j].append(items[i])
+        if with_indices:
+            groups[key][1].append(i)
+    return groups
+
+
+def foreach(method, lists, args, kwargs):
+    """torch._foreach_<method> on the CPU: the method of each tensor in turn, operands that are lists taken apart."""
+    out = []
+    for i, t in enumerate(lists):
+        own = [a[i] if isinstance(a, (list, tuple)) else a for a in args]
+        if method[:4] == "addc" and len(own) == 3:
+            out.append(getattr(t, method)(own[0], own[1], value=own[2], **kwargs))
+        else:
+            out.append(getattr(t, method)(*own, **kwargs))
+    return None if method[-1] == "_" else tuple(out)
+
+
+def foreach_norm(lists, ord=2, dtype=None):
+    return tuple([torch.linalg.vector_norm(t, ord, dtype=dtype) for t in lists])
 
 
 # ------------------------------------------------------------------ operators

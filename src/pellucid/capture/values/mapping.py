@@ -237,7 +237,20 @@ class DictVal(Value):
             parts.append(cx.recipe(v))
         if self.cls is collections.defaultdict:
             return Build("defaultdict", (cx.recipe(self.factory or NONE), *parts))
-        return Build("dict", tuple(parts), None if self.cls is dict else self.cls)
+        made = Build("dict", tuple(parts), None if self.cls is dict else self.cls)
+        own = cx.attributes.get(self)
+        return made if own is None else Build("attributed", (made, *[cx.recipe(v) for v in own.values()]), tuple(own))
+
+    def attr(self, cx: Capture, name: str) -> Result:
+        own = cx.attributes.get(self)
+        return own[name] if own is not None and name in own else Value.attr(self, cx, name)
+
+    def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
+        """An OrderedDict has attributes of its own: nn.Module.state_dict() uses one."""
+        if self.obj is not None or self.cls is not collections.OrderedDict or hasattr(self.cls, name):
+            return Value.setattr(self, cx, name, value)
+        cx.attributes.setdefault(self, {})[name] = value
+        return None
 
 
 def key_value(cx: Capture, k: Any) -> Value:

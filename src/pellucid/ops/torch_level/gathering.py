@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional
 
 from ...graph.build import GraphBuilder, Val
+from ...graph.types import TensorMeta
 from ..errors import Unsupported, WouldRaise
 from ..strides import contiguous, preserved
 from .args import broadcast_shapes, cast, need_tensor, numel, reject_out, same_shape, wrap_dim
@@ -230,3 +231,23 @@ def embedding(b: GraphBuilder, input: Val, weight: Val, padding_idx: Any = None,
 def aten_embedding(b: GraphBuilder, weight: Val, indices: Val, padding_idx: int = -1, scale_grad_by_freq: bool = False,
                    sparse: bool = False) -> Val:
     return embedding(b, indices, weight)
+
+
+# ------------------------------------------------------------------ bags
+@expansion("F.embedding_bag")
+def embedding_bag(b: GraphBuilder, input: Val, weight: Val, offsets: Val | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Val | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Val:
+    """Rows of weight (N, D) reduced by bag: input (B, L), or (L) with offsets (B), gives (B, D), by one call."""
+    i, w = need_tensor(input), need_tensor(weight, "weight")
+    if max_norm is not None:
+        raise Unsupported("embedding_bag with max_norm, which writes its weight", "renormalise the weight before")
+    if w.ndim != 2 or i.ndim not in (1, 2) or (i.ndim == 2) is not (offsets is None):
+        raise WouldRaise("embedding_bag: input, weight and offsets do not fit")
+    bags = i.meta.shape[0] if offsets is None else offsets.meta.shape[0] - int(include_last_offset)
+    shape = (bags, w.meta.shape[1])
+    args = (i, w, offsets, None, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+            padding_idx)
+    meta = TensorMeta(w.meta.dtype, shape, contiguous(shape))
+    return b.emit("opaque", "functional:embedding_bag", args, (), (meta,))[0]  # type: ignore[no-any-return]

@@ -49,10 +49,14 @@ ANSWERED = frozenset((
 memory, or have a meta implementation that differs from the CPU's results."""
 
 
+PRIVATE = ("_weight_norm",)
+"""Operators that torch's own modules call under a private name."""
+
+
 def register_opaque() -> None:
     """Enter each operator of torch, torch.linalg and torch.special without an entry as opaque, methods of their names
     too."""
-    for name in function_names():
+    for name in (*function_names(), *PRIVATE):
         fn = getattr(torch, name)
         if isinstance(fn, types.BuiltinFunctionType) and name not in ANSWERED and fn not in FUNCTIONS:
             FUNCTIONS[fn] = _opaquely(fn)
