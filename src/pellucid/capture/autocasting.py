@@ -34,7 +34,8 @@ def prepare(cx: Capture, target: Any, name: str, fn: Callable[..., Any], args: l
     """(expansion, args, kwargs) that give under autocast what torch gives."""
     if kwargs.get("out") is not None:
         return fn, args, kwargs
-    state: State = cx.autocast
+    state = cx.autocast
+    assert state is not None
     if name.startswith("aten."):
         name = name.split(".")[1]
     else:

@@ -132,7 +132,7 @@ class _Writer:
             self.fx.call_function(set_grad_enabled, (mode,))
             self.current_grad = mode
 
-    def autocast(self, state: autocast.State | None) -> None:
+    def autocasting(self, state: autocast.State | None) -> None:
         """Switch autocast where the program did between calls; None: back to the state of the call."""
         if state != self.current_autocast:
             if self.ride is None:
@@ -150,7 +150,7 @@ class _Writer:
 
     def call(self, number: int, c: TorchCall) -> None:
         self.grad(c.global_state[0] if c.global_state else self.initial_grad)
-        self.autocast(c.global_state[1] if len(c.global_state) > 1 else None)
+        self.autocasting(c.global_state[1] if len(c.global_state) > 1 else None)
         args, kwargs = self.operand(c.args), self.operand(c.kwargs)
         if c.kind == "method":
             node = self.fx.call_method(c.target, args, kwargs)
@@ -198,7 +198,7 @@ def to_fx(graph: Graph, name: str = "PellucidGraph") -> fx.GraphModule:
         w.call(number, c)
     outputs = tuple(w.value(v) for v in graph.outputs)
     w.grad(w.initial_grad)
-    w.autocast(None)
+    w.autocasting(None)
     w.fx.output(outputs)
     owner = torch.nn.Module()
     for label, state in w.states.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from .harness import Programs, one
 
 programs = Programs()
 Tensor = torch.Tensor
+with warnings.catch_warnings():         # forward mode loads decompositions at its first use, which warn once
+    warnings.simplefilter("ignore")
+    torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
 
 def grad() -> tuple[Any, ...]:
@@ -163,28 +167,28 @@ class Straight(torch.autograd.Function):
         return g
 
 
-@programs(one, grad)
+@programs(one, grad, breaks=True)
 def function_applied(x: Tensor) -> Any:
     return Cube.apply(x) + 1
 
 
-@programs(one, grad)
+@programs(one, grad, breaks=True)
 def function_with_setup(x: Tensor) -> Any:
     return Scale.apply(x, 2.5)
 
 
-@programs(one, grad)
+@programs(one, grad, breaks=True)
 def function_of_two(x: Tensor) -> Any:
     y, m = Pair.apply(x, x + 1)
     return y, m
 
 
-@programs(one, grad)
+@programs(one, grad, breaks=True)
 def function_chain(x: Tensor) -> Any:
     return Straight.apply(Cube.apply(x * 0.5)).sum()
 
 
-@programs.factory(one, grad)
+@programs.factory(one, grad, breaks=True)
 def function_in_a_module() -> Any:
     class Rounded(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

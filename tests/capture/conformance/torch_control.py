@@ -128,12 +128,6 @@ def graph_break(x: Tensor) -> Any:
     return y * 2
 
 
-@programs(breaks=True)
-def cudagraph_marks(x: Tensor) -> Any:
-    torch.compiler.cudagraph_mark_step_begin()
-    return x + 1
-
-
 @programs.factory()
 def nested_compile() -> Any:
     import pellucid

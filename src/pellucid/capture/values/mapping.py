@@ -56,6 +56,9 @@ class DictVal(Value):
         return self.cls
 
     def attr(self, cx: Capture, name: str) -> Result:
+        own = cx.attributes.get(self) if cx.attributes else None
+        if own is not None and name in own:
+            return own[name]
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.default_factory(cx) or NONE
         return Value.attr(self, cx, name)
@@ -240,10 +243,6 @@ class DictVal(Value):
         made = Build("dict", tuple(parts), None if self.cls is dict else self.cls)
         own = cx.attributes.get(self)
         return made if own is None else Build("attributed", (made, *[cx.recipe(v) for v in own.values()]), tuple(own))
-
-    def attr(self, cx: Capture, name: str) -> Result:
-        own = cx.attributes.get(self)
-        return own[name] if own is not None and name in own else Value.attr(self, cx, name)
 
     def setattr(self, cx: Capture, name: str, value: Value) -> Result | None:
         """An OrderedDict has attributes of its own: nn.Module.state_dict() uses one."""
