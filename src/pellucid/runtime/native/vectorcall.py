@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .call import NativeCallable
 
 BASIC_SIZE, VECTORCALL_OFFSET, TYPE_FLAGS = 32, 56, 168
-"""Bytes into PyTypeObject, the same from Python 3.8 to 3.13; `_verified` checks them on types that are known."""
+"""Bytes into PyTypeObject, the same from Python 3.8 to 3.12; `_verified` checks them on types that are known."""
 HAVE_VECTORCALL = 1 << 11
 ROOM = 16
 """The function's address, then the built-in's first argument."""
@@ -26,7 +27,10 @@ ROOM = 16
 
 @functools.cache
 def _verified() -> bool:
-    """Whether this Python's types are laid out as assumed."""
+    """Whether this Python's types are laid out as assumed. From 3.13 on an object's inline values lie behind its basic
+    size, where the room would be: such instances are called by `__call__`."""
+    if sys.version_info >= (3, 13):
+        return False
     def holds(t: type, vectorcall: bool) -> bool:
         offset = word(id(t) + VECTORCALL_OFFSET)
         return (word(id(t) + BASIC_SIZE) == t.__basicsize__ and word(id(t) + TYPE_FLAGS) == t.__flags__
