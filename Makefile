@@ -6,13 +6,16 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 SOAK ?= 300
 
-.PHONY: demo test opinfo test-reference soak lint types check clean
+.PHONY: demo test diagnosis opinfo test-reference soak lint types check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/pellucid demo
 
 test: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+
+diagnosis: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.diagnosis.planted
 
 opinfo: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.opinfo.run --jobs $(JOBS) --docs docs/operators.md

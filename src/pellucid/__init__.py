@@ -10,21 +10,36 @@ from .runtime.stance import set_stance
 from .shapes.marks import mark_dynamic, mark_static, maybe_mark_dynamic
 
 __version__ = "0.1.0"
-__all__ = ["compile", "compiled_of", "counters", "explain", "mark_dynamic", "mark_static", "maybe_mark_dynamic",
-           "matrix", "reset", "set_stance"]
+__all__ = ["Call", "attempt", "bench", "compile", "compiled_of", "counters", "diagnose", "explain", "mark_dynamic",
+           "mark_static", "matrix", "maybe_mark_dynamic", "metrics", "profile", "reset", "set_stance"]
+
+LAZY = {
+    "Call": ("calls", "Call"), "attempt": ("attempt", "attempt"), "bench": ("bench", "bench"),
+    "diagnose": ("diagnose", "diagnose"), "metrics": ("metrics", "metrics"), "profile": ("profiling", "profile"),
+}
+"""Name -> (module of pellucid.diagnosis, name there), loaded when it is first asked for."""
 
 _enable_logs()
 
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """What pellucid did with `fn`: see pellucid.diagnose.explain.explain, loaded when it is first asked for."""
-    from .diagnose.explain import explain as run
+    """What pellucid did with `fn`: see pellucid.diagnosis.explain.explain, loaded when it is first asked for."""
+    from .diagnosis.explain import explain as run
 
     return run(fn, *args, **kwargs)
 
 
 def matrix(fn: Any) -> Any:
-    """Which call hit which compiled version of `fn`, and why the others missed: see pellucid.diagnose.matrix."""
-    from .diagnose.matrix import matrix as run
+    """Which call hit which compiled version of `fn`, and why the others missed: see pellucid.diagnosis.matrix."""
+    from .diagnosis.matrix import matrix as run
 
     return run(fn)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    module, there = LAZY[name]
+    return getattr(importlib.import_module(f".diagnosis.{module}", __name__), there)
