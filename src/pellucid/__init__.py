@@ -29,8 +29,17 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     return run(fn, *args, **kwargs)
 
 
-def matrix(fn: Any) -> Any:
-    """Which call hit which compiled version of `fn`, and why the others missed: see pellucid.diagnosis.matrix."""
+def matrix(fn: Any, calls: Any = None) -> Any:
+    """Which call hit which compiled version of `fn`, and why the others missed: see pellucid.diagnosis.matrix.
+
+    With `calls` (as for pellucid.bench; one example becomes the standard sequence of shapes) they are made, one after
+    another from an empty table, and each is told: see pellucid.diagnosis.callmatrix. That works for what torch.compile
+    made as well.
+    """
+    if calls is not None:
+        from .diagnosis.callmatrix import watched
+
+        return watched(fn, calls)
     from .diagnosis.matrix import matrix as run
 
     return run(fn)

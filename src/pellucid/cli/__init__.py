@@ -6,6 +6,7 @@ import click
 
 from .demo import demo
 from .env import env
+from .inspect import COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -16,3 +17,5 @@ def main() -> None:
 
 main.add_command(demo)
 main.add_command(env)
+for command in COMMANDS:
+    main.add_command(command)

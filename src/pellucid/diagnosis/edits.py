@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..torchdoor.dynamo import INTEGERS_VARY
 from . import source
 
 
@@ -243,10 +244,9 @@ def hoisted(file: str, line: int) -> Edit | None:
 def integers_vary(file: str, line: int) -> Edit | None:
     """torch.compile's own switch that lets integer attributes of modules vary."""
     text = source.text_of(file)
-    if "allow_unspec_int_on_nn_module" in text:
+    if INTEGERS_VARY[-1] in text:
         return None
-    new = _after_imports(text, ["import torch._dynamo", "",
-                                "torch._dynamo.config.allow_unspec_int_on_nn_module = True"])
+    new = _after_imports(text, list(INTEGERS_VARY))
     return Edit(file, line, new, "integer attributes of all modules may vary, in the whole process")
 
 

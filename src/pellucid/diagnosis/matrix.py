@@ -57,6 +57,10 @@ class CallMatrix:
 
     __str__ = text
 
+    def _repr_html_(self) -> str:
+        from .tables import matrix_html
+        return matrix_html(self)
+
 
 def matrix(fn: Any) -> CallMatrix:
     """The matrix of something that compile() returned."""

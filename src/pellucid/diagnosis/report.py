@@ -124,6 +124,10 @@ class Explanation:
 
     __str__ = text
 
+    def _repr_html_(self) -> str:
+        from .tables import explanation_html
+        return explanation_html(self)
+
 
 def _one_place(found: list[BreakReport]) -> BreakReport:
     """All breaks at one line of the user's program, reached by one path, as one."""

@@ -18,6 +18,8 @@ LIMIT = re.compile(r"hit config\.(\w*limit\w*) \((\d+)\)\s+function: '([^']+)' \
 PLACE = re.compile(r"in user code at (.+?):(\d+)\n")
 REASON = re.compile(r"Graph Break Reason: (.*)", re.S)
 FRAME = re.compile(r'  File "([^"]+)", line (\d+), in (\S+)')
+INTEGERS_VARY = ("import torch._dynamo", "", "torch._dynamo.config.allow_unspec_int_on_nn_module = True")
+"""Lines of a program that let integer attributes of modules vary; torch.compile's own hint names the switch."""
 LIMIT_LOGGERS = ("torch._dynamo.convert_frame",)
 
 
