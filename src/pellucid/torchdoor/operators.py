@@ -24,6 +24,8 @@ class Effects:
     """The result's shape or value depends on data (nonzero, item ...)."""
     custom: bool
     """Not of torch's own namespaces: may run any Python."""
+    makes: bool
+    """Makes a new tensor from numbers: takes a device."""
 
 
 def effects(target: Any) -> Effects | None:
@@ -36,7 +38,8 @@ def effects(target: Any) -> Effects | None:
     return Effects(any(i.is_write for i in infos), any(not i.is_write for i in infos) or _aliased_results(overloads),
                    torch.Tag.nondeterministic_seeded in tags,
                    torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags,
-                   overloads[0].namespace not in ("aten", "prims", "quantized"))
+                   overloads[0].namespace not in ("aten", "prims", "quantized"),
+                   all(any(a.name == "device" for a in o._schema.arguments) for o in overloads))
 
 
 def _aliased_results(overloads: list[Any]) -> bool:

@@ -16,11 +16,12 @@ from ..errors import NeedsNumber, Unsupported, WouldRaise
 from ..promote import number_dtype
 from .args import cast, need_tensor, only_cpu, only_strided, reject_out, size_arg, sizes_arg
 from .declare import expansion
+from .opaque import opaque
 
 _labels = itertools.count()
 
 
-def _options(layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
+def options(layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
              memory_format: Any = None, names: Any = None, out: Any = None) -> None:
     """Check the options that all factories share."""
     reject_out(out)
@@ -36,7 +37,8 @@ def _options(layout: Any = None, device: Any = None, pin_memory: Any = False, re
         raise Unsupported(f"a new tensor in {memory_format}", "create it contiguous")
 
 
-def _full(b: GraphBuilder, shape: tuple[Size, ...], value: Any, dtype: torch.dtype) -> Val:
+def new_full_of(b: GraphBuilder, shape: tuple[Size, ...], value: Any, dtype: torch.dtype) -> Val:
+    """A new contiguous tensor of one value, a number or a tensor of one element."""
     for s in shape:
         if b.env.decide("<", s, 0):
             raise WouldRaise(f"negative dimension {s}")
@@ -45,30 +47,32 @@ def _full(b: GraphBuilder, shape: tuple[Size, ...], value: Any, dtype: torch.dty
             raise WouldRaise("full needs a fill value of one element")
         one = cast(b, b.emit("view", value, ()), dtype)
         return b.emit("clone", b.emit("expand", one, shape), torch.contiguous_format)
+    if dtype.is_complex:
+        return opaque(b, torch.full, (shape, value), {"dtype": dtype})
     return b.emit("full", shape, value, dtype)
 
 
 @expansion("torch.full", "aten.full")
-def full(b: GraphBuilder, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Val:
-    _options(**options)
+def full(b: GraphBuilder, size: Any, fill_value: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
     if dtype is None:
         dtype = fill_value.meta.dtype if type(fill_value) is Val else number_dtype(fill_value)
-    return _full(b, sizes_arg((size,)), fill_value, dtype)
+    return new_full_of(b, sizes_arg((size,)), fill_value, dtype)
 
 
 def _constant_factory(name: str, value: int) -> None:
-    def plain(builder: GraphBuilder, *size: Any, dtype: Any = None, **options: Any) -> Val:
-        size = size or (options.pop("size"),)
-        _options(**options)
-        return _full(builder, sizes_arg(size), value, dtype or torch.get_default_dtype())
+    def plain(builder: GraphBuilder, *size: Any, dtype: Any = None, **rest: Any) -> Val:
+        size = size or (rest.pop("size"),)
+        options(**rest)
+        return new_full_of(builder, sizes_arg(size), value, dtype or torch.get_default_dtype())
 
-    def like(builder: GraphBuilder, input: Val, *, dtype: Any = None, memory_format: Any = None, **options: Any) -> Val:
-        return full_like(builder, input, value, dtype=dtype, memory_format=memory_format, **options)
+    def like(builder: GraphBuilder, input: Val, *, dtype: Any = None, memory_format: Any = None, **rest: Any) -> Val:
+        return full_like(builder, input, value, dtype=dtype, memory_format=memory_format, **rest)
 
-    def new(builder: GraphBuilder, input: Val, *size: Any, dtype: Any = None, **options: Any) -> Val:
-        size = size or (options.pop("size"),)
-        _options(**options)
-        return _full(builder, sizes_arg(size), value, dtype or need_tensor(input).meta.dtype)
+    def new(builder: GraphBuilder, input: Val, *size: Any, dtype: Any = None, **rest: Any) -> Val:
+        size = size or (rest.pop("size"),)
+        options(**rest)
+        return new_full_of(builder, sizes_arg(size), value, dtype or need_tensor(input).meta.dtype)
     expansion(f"torch.{name}", f"aten.{name}")(plain)
     expansion(f"torch.{name}_like", f"aten.{name}_like")(like)
     expansion(f"Tensor.new_{name}", f"aten.new_{name}")(new)
@@ -80,37 +84,62 @@ for _name, _value in {"zeros": 0, "ones": 1, "empty": 0}.items():
 
 @expansion("torch.full_like", "aten.full_like")
 def full_like(b: GraphBuilder, input: Val, fill_value: Any, *, dtype: Any = None, memory_format: Any = None,
-              **options: Any) -> Val:
+              **rest: Any) -> Val:
     """Shape of `input`, and its layout where that is dense (memory_format=preserve)."""
-    _options(**options)
+    options(**rest)
     m = need_tensor(input).meta
     dtype = dtype or m.dtype
     if memory_format not in (None, torch.preserve_format):
-        new = _full(b, m.shape, fill_value, dtype)
+        new = new_full_of(b, m.shape, fill_value, dtype)
         return new if memory_format is torch.contiguous_format else b.emit("clone", new, memory_format)
     want = strides.preserved(b.env, m.shape, m.strides)
     if want == strides.contiguous(m.shape):
-        return _full(b, m.shape, fill_value, dtype)
+        return new_full_of(b, m.shape, fill_value, dtype)
+    if strides.has_zero(b.env, m.shape):
+        return b.emit("as_strided", new_full_of(b, m.shape, fill_value, dtype), m.shape, want, 0)
     order = sorted(range(len(want)), key=lambda d: (-hint(want[d]), d))
-    dense = _full(b, tuple(m.shape[d] for d in order), fill_value, dtype)
+    dense = new_full_of(b, tuple(m.shape[d] for d in order), fill_value, dtype)
     return b.emit("permute", dense, tuple(order.index(d) for d in range(len(want))))
 
 
+@expansion("torch.fill", "aten.fill")
+def fill(b: GraphBuilder, input: Val, value: Any) -> Val:
+    if type(value) is Val and value.ndim:
+        raise WouldRaise("fill only supports a 0-dimension value tensor")
+    if isinstance(value, complex) and not need_tensor(input).meta.dtype.is_complex:
+        raise WouldRaise("a complex value cannot fill a real tensor")
+    return full_like(b, input, value)
+
+
 @expansion("Tensor.new_full", "aten.new_full")
-def new_full(b: GraphBuilder, input: Val, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Val:
-    _options(**options)
-    return _full(b, sizes_arg((size,)), fill_value, dtype or need_tensor(input).meta.dtype)
+def new_full(b: GraphBuilder, input: Val, size: Any, fill_value: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
+    return new_full_of(b, sizes_arg((size,)), fill_value, dtype or need_tensor(input).meta.dtype)
 
 
 @expansion("torch.scalar_tensor", "aten.scalar_tensor")
-def scalar_tensor(b: GraphBuilder, s: Any, *, dtype: Any = None, **options: Any) -> Val:
-    _options(**options)
-    return _full(b, (), s, dtype or torch.get_default_dtype())
+def scalar_tensor(b: GraphBuilder, s: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
+    return new_full_of(b, (), s, dtype or torch.get_default_dtype())
 
 
-@expansion("torch.empty_strided", "aten.empty_strided", "torch.empty_permuted", "aten.empty_permuted")
-def empty_strided(b: GraphBuilder, size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Val:
-    raise Unsupported("a new tensor with chosen strides", "create it contiguous and permute it")
+@expansion("torch.empty_strided", "aten.empty_strided")
+def empty_strided(b: GraphBuilder, size: Any, stride: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
+    return opaque(b, torch.empty_strided, (sizes_arg((size,)), sizes_arg((stride,), "stride")),
+                  {"dtype": dtype or torch.get_default_dtype()})
+
+
+@expansion("Tensor.new_empty_strided", "aten.new_empty_strided")
+def new_empty_strided(b: GraphBuilder, input: Val, size: Any, stride: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    return empty_strided(b, size, stride, dtype=dtype or need_tensor(input).meta.dtype, **rest)
+
+
+@expansion("torch.empty_permuted", "aten.empty_permuted")
+def empty_permuted(b: GraphBuilder, size: Any, physical_layout: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
+    return opaque(b, torch.empty_permuted, (sizes_arg((size,)), sizes_arg((physical_layout,), "physical_layout")),
+                  {"dtype": dtype or torch.get_default_dtype()})
 
 
 # ------------------------------------------------------------------ sequences
@@ -129,7 +158,7 @@ def arange(b: GraphBuilder, *args: Any, dtype: Any = None, **kwargs: Any) -> Val
     for n in ("start", "end", "step"):
         if n in kwargs:
             given[n] = kwargs.pop(n)
-    _options(**kwargs)
+    options(**kwargs)
     if "end" not in given:
         raise WouldRaise("arange() needs an end")
     start, end, step = (_bound(given.get(n, d), n) for n, d in (("start", 0), ("end", None), ("step", 1)))
@@ -152,9 +181,9 @@ def arange(b: GraphBuilder, *args: Any, dtype: Any = None, **kwargs: Any) -> Val
 
 
 @expansion("torch.linspace", "aten.linspace")
-def linspace(b: GraphBuilder, start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Val:
+def linspace(b: GraphBuilder, start: Any, end: Any, steps: Any, *, dtype: Any = None, **rest: Any) -> Val:
     """start + i * step for the first half, end - (steps - 1 - i) * step for the second, as eager has it."""
-    _options(**options)
+    options(**rest)
     start, end, n = _bound(start, "start"), _bound(end, "end"), size_arg(steps, "steps")
     dtype = dtype or torch.get_default_dtype()
     if not dtype.is_floating_point or type(n) is not int:
@@ -162,7 +191,7 @@ def linspace(b: GraphBuilder, start: Any, end: Any, steps: Any, *, dtype: Any = 
     if n < 0:
         raise WouldRaise("number of steps must be non-negative")
     if n <= 1:
-        return _full(b, (n,), start, dtype)
+        return new_full_of(b, (n,), start, dtype)
     inner = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
     step = (end - start) / (n - 1)
     i = b.emit("arange", 0, n, 1, torch.int64)
@@ -172,9 +201,11 @@ def linspace(b: GraphBuilder, start: Any, end: Any, steps: Any, *, dtype: Any = 
 
 
 @expansion("torch.eye", "aten.eye")
-def eye(b: GraphBuilder, n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Val:
-    _options(**options)
+def eye(b: GraphBuilder, n: Any, m: Any = None, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
     rows, cols = size_arg(n, "n"), size_arg(n if m is None else m, "m")
+    if dtype is not None and dtype.is_complex:
+        return opaque(b, torch.eye, (rows, cols), {"dtype": dtype})
     return b.emit("eye", rows, cols, dtype or torch.get_default_dtype())
 
 
@@ -197,7 +228,7 @@ def _leaves(data: Any) -> Any:
 def tensor(b: GraphBuilder, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Val:
     """torch.tensor of a number, a symbolic size, nested lists of them, an array, or a tensor (a copy)."""
-    _options(device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    options(device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     if type(data) is Val:
         return b.emit("clone", cast(b, data, dtype), torch.preserve_format)
     if isinstance(data, (int, float, bool)) or type(data) is Dim:
@@ -233,6 +264,6 @@ def as_tensor(b: GraphBuilder, data: Any, dtype: Any = None, device: Any = None)
 
 
 @expansion("Tensor.new_tensor")
-def new_tensor(b: GraphBuilder, input: Val, data: Any, *, dtype: Any = None, **options: Any) -> Val:
-    _options(**options)
+def new_tensor(b: GraphBuilder, input: Val, data: Any, *, dtype: Any = None, **rest: Any) -> Val:
+    options(**rest)
     return tensor(b, data, dtype=dtype or need_tensor(input).meta.dtype)

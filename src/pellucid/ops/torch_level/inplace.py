@@ -92,6 +92,10 @@ def fill_(b: GraphBuilder, input: Val, value: Any) -> Val:
         return store(b, input, expand_to(b, cast(b, value, m.dtype), m.shape), check=False)
     if isinstance(value, complex) and not m.dtype.is_complex:
         raise WouldRaise("a complex value cannot fill a real tensor")
+    if m.dtype.is_complex:
+        from .creation import new_full_of
+
+        return store(b, input, new_full_of(b, m.shape, value, m.dtype), check=False)
     return store(b, input, b.emit("full", m.shape, value, m.dtype), check=False)
 
 

@@ -11,7 +11,7 @@ import torch
 from ...torchdoor.functions import kernel_functions
 from ...torchdoor.operators import OpOverload, OpOverloadPacket, effects, function_names
 from ..registry import FUNCTIONS, METHODS
-from .declare import ATEN, Expansion
+from .declare import ATEN, Expansion, expansion
 from .opaque import opaque
 
 
@@ -35,6 +35,10 @@ def expansion_of(target: Any) -> Expansion | None:
     return None if effects(target) is None else _opaquely(target)
 
 
+def _converted(dtype: torch.dtype, builder: Any, input: Any, **options: Any) -> Any:
+    return METHODS["to"](builder, input, dtype, **options)
+
+
 def _opaquely(target: Any) -> Expansion:
     def run(builder: Any, *args: Any, **kwargs: Any) -> Any:
         return opaque(builder, target, args, kwargs)
@@ -49,8 +53,14 @@ ANSWERED = frozenset((
 memory, or have a meta implementation that differs from the CPU's results."""
 
 
-PRIVATE = ("_weight_norm",)
-"""Operators that torch's own modules call under a private name."""
+WRITTEN = ("copysign", "deg2rad", "digamma", "erfc", "erfinv", "float_power", "gcd", "heaviside", "i0", "igamma",
+           "igammac", "index_reduce", "lcm", "ldexp", "lgamma", "mvlgamma", "nextafter", "polygamma", "put", "rad2deg",
+           "renorm", "sinc", "xlogy")
+"""Methods without an entry whose in-place forms do the same and write."""
+
+PRIVATE = ("_chunk_cat", "_lu_with_info", "_weight_norm", "_log_softmax_backward_data", "_softmax_backward_data",
+           "_addmm_activation", "_native_batch_norm_legit", "_safe_softmax", "_unsafe_masked_index", "_euclidean_dist", "_trilinear")
+"""Functions without a public name that are entered all the same; torch's own modules call some."""
 
 
 def register_opaque() -> None:
@@ -63,9 +73,17 @@ def register_opaque() -> None:
             method = getattr(torch.Tensor, name, None)
             if name not in METHODS and isinstance(method, types.MethodDescriptorType):
                 METHODS[name] = FUNCTIONS[method] = _opaquely(name)
+    for name, dtype in (("cfloat", torch.complex64), ("cdouble", torch.complex128), ("chalf", torch.complex32)):
+        expansion(f"Tensor.{name}")(functools.partial(_converted, dtype))
     for fn in kernel_functions():
         if fn not in FUNCTIONS and effects(fn) is not None:
             FUNCTIONS[fn] = _opaquely(fn)
+    for name in WRITTEN:
+        entered = METHODS[name]
+        expansion(f"Tensor.{name}", inplace=f"Tensor.{name}_")(entered)
+    for name in PRIVATE:
+        fn = getattr(torch, name)
+        FUNCTIONS[fn] = _opaquely(fn)
     for space in (torch.linalg, torch.special):
         for fn in vars(space).values():
             if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:

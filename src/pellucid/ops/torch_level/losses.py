@@ -53,6 +53,8 @@ def _elementwise(*names: str, floats: bool = False) -> Callable[..., Any]:
 
 @_elementwise("F.mse_loss")
 def mse_loss(b: GraphBuilder, x: Val, t: Val, weight: Val | None = None) -> Val:
+    if not (x.meta.dtype.is_floating_point or t.meta.dtype.is_floating_point):
+        raise WouldRaise(f"mse_loss is not implemented for {x.meta.dtype}")
     d = b.emit("sub", x, t)
     square = b.emit("mul", d, d)
     return square if weight is None else b.emit("mul", square, weight)

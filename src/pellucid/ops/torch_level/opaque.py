@@ -56,7 +56,7 @@ def opaque(b: GraphBuilder, target: Any, args: tuple[Any, ...], kwargs: dict[str
     args, kwargs = _static(b, args), {k: _static(b, v) for k, v in kwargs.items()}
     operands = _tensors((args, tuple(kwargs.values())))
     drawn = known.rng and draws
-    if not operands and not drawn:
+    if not operands and not drawn and not known.makes:
         raise Unsupported(f"operator {name} has no entry in the catalogue and no tensor operand")
     for_meta = dict(kwargs)
     if for_meta.get("device") is not None or not operands:
@@ -87,6 +87,9 @@ def instead(b: GraphBuilder, target: Any, args: list[Any], kwargs: dict[str, Any
     mark = len(b.nodes)
     try:
         if type(target) is str and target[-1] == "_" and target[:-1] in METHODS:
+            known = effects(target[:-1])
+            if known is None or known.rng:  # bernoulli(p) reads probabilities where bernoulli_(p) fills
+                raise refusal
             from .inplace import store
 
             return store(b, args[0], opaque(b, target[:-1], tuple(args), kwargs), *args[1:])

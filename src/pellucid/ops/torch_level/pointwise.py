@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import torch
@@ -84,6 +85,8 @@ def sgn(b: GraphBuilder, input: Val, *, out: Any = None) -> Val:
 def logit(b: GraphBuilder, input: Val, eps: float | None = None, *, out: Any = None) -> Val:
     reject_out(out)
     x = need_tensor(input)
+    if not x.meta.dtype.is_floating_point:
+        x = cast(b, x, torch.get_default_dtype())
     if eps is not None:
         x = b.emit("clamp", x, eps, 1 - eps)
     return b.emit("log", b.emit("div", x, b.emit("sub", 1, x)))
@@ -364,10 +367,11 @@ def hypot(b: GraphBuilder, input: Val, other: Val, *, out: Any = None) -> Val:
     if not dtype.is_floating_point:
         raise Unsupported(f"hypot of {dtype}", "convert the operands to a floating dtype")
     x, y = b.emit("abs", x), b.emit("abs", y)
+    infinite = b.emit("logical_or", b.emit("isinf", x), b.emit("isinf", y))
     m, n = b.emit("maximum", x, y), b.emit("minimum", x, y)
     ratio = b.emit("where", b.emit("eq", m, 0), 0.0, b.emit("div", n, m))
-    ratio = b.emit("where", b.emit("isinf", m), 0.0, ratio)
-    return cast(b, b.emit("mul", m, b.emit("sqrt", b.emit("add", b.emit("pow", ratio, 2), 1))), dtype)
+    y = b.emit("mul", m, b.emit("sqrt", b.emit("add", b.emit("pow", ratio, 2), 1)))
+    return cast(b, b.emit("where", infinite, math.inf, y), dtype)
 
 
 @expansion("torch.isin", "aten.isin")

@@ -262,4 +262,6 @@ def cosine_similarity(b: GraphBuilder, x1: Val, x2: Val, dim: int = 1, eps: floa
 def trace(b: GraphBuilder, input: Val) -> Val:
     if need_tensor(input).ndim != 2:
         raise WouldRaise("trace: expected a matrix")
+    if input.meta.dtype is torch.bool:
+        raise WouldRaise('"trace" not implemented for \'Bool\'')
     return b.emit("sum", diagonal(b, input), (0,), False, None)

@@ -316,7 +316,10 @@ def unfold(b: GraphBuilder, input: Val, dimension: int, size: Any, step: Any) ->
     x = need_tensor(input)
     n, k = size_arg(size), size_arg(step, "step")
     if not x.ndim:
-        raise Unsupported("unfold of a 0-d tensor")
+        wrap_dim(dimension, 0)
+        if n not in (0, 1) or b.env.decide("<=", k, 0):
+            raise WouldRaise(f"unfold of a 0-d tensor into windows of {n}")
+        return b.emit("as_strided", x, (n,), (1,), x.meta.offset)
     return b.emit("unfold", x, wrap_dim(dimension, x.ndim), n, k)
 
 
