@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 SOAK ?= 300
 
-.PHONY: demo test diagnosis opinfo test-reference soak lint types check clean
+.PHONY: demo test diagnosis opinfo test-reference soak lint types check clean ulp
 
 demo: $(VENV)/.installed
 	$(BIN)/pellucid demo
@@ -19,6 +19,9 @@ diagnosis: $(VENV)/.installed
 
 opinfo: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.opinfo.run --jobs $(JOBS) --docs docs/operators.md
+
+ulp: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ulp.py --write docs/ulp.md
 
 test-reference: $(VENV)/.installed
 	OMP_NUM_THREADS=1 PELLUCID_RUNNER=reference $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests

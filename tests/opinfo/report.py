@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .samples import OPERATORS
+
 FAULTS = ("wrong", "internal", "crash", "timeout", "harness")
 ORDER = {"break": 0, "opaque": 1, "lowered": 2, "raises": 3}
 
@@ -63,13 +65,15 @@ def report(operators: list[dict[str, Any]], docs: Path | None) -> int:
     print(f"refused (break): {paths['break']} of {served} pairs that eager serves, "
           f"{100 * paths['break'] / max(1, served):.1f} %; operators with an own lowering: {len(lowered)}")
     if docs is not None:
-        docs.write_text(table(operators, paths, served, len(lowered)))
+        docs.write_text(table(operators, paths, served, len(lowered), dict(bad_pairs)))
     return int(any(bad_pairs.values()))
 
 
-def table(operators: list[dict[str, Any]], paths: Counter[str], served: int, lowered: int) -> str:
+def table(operators: list[dict[str, Any]], paths: Counter[str], served: int, lowered: int,
+          faults: dict[str, int]) -> str:
     dtypes = list(dict.fromkeys(d for op in operators for d in op["pairs"]))
-    head = (f"\n{served} pairs that eager serves: {paths['lowered']} lowered, {paths['opaque']} opaque, "
+    head = (f"\n{len(operators)} of the database's {len(OPERATORS)} operators were run. Pairs with faults: "
+            f"{', '.join(f'{n} {k}' for k, n in sorted(faults.items())) or 'none'}.\n\n{served} pairs that eager serves: {paths['lowered']} lowered, {paths['opaque']} opaque, "
             f"{paths['break']} break. {lowered} operators have an own lowering.\n\n")
     rows = ["| operator | " + " | ".join(dtypes) + " | why it breaks |", "|---" * (len(dtypes) + 2) + "|"]
     for op in sorted(operators, key=lambda o: o["name"]):

@@ -1,8 +1,9 @@
 """Elementary functions as straight-line vector code: range reduction, then polynomials fitted for it.
 
 Bounds on the errors over float32 (docs/ulp.md, benchmarks/ulp.py; dense samples in tests/codegen/llvm/test_math.py), in
-units in the last place of the correctly rounded result: exp 1, exp2 1, expm1 1.5, sigmoid 2.5, tanh 1.5, erf 1.5, log 1, log2 1.5,
-log10 1.5, log1p 1.5, sin, cos, tan, pow 1. Coefficients: tests/codegen/llvm/fit_polynomials.py. Denormal arguments and
+units in the last place of the correctly rounded result: exp 1, exp2 1, expm1 1.5, sigmoid 2.5, tanh 1.5, erf 1.5,
+log 1, log2 1.5, log10 1.5, log1p 1.5, sin, cos, tan, pow 1.
+Coefficients: tests/codegen/llvm/fit_polynomials.py. Denormal arguments and
 results, infinities and NaN are as in C.
 """
 

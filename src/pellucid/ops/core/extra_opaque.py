@@ -35,6 +35,5 @@ def _opaque(name: str, **flags: Any) -> None:
 
 
 _opaque("opaque")
-_opaque("opaque_rng", rng=True)
 _opaque("opaque_python", runs_python=True)
 _opaque("opaque_rng", rng=True)

@@ -59,7 +59,8 @@ WRITTEN = ("copysign", "deg2rad", "digamma", "erfc", "erfinv", "float_power", "g
 """Methods without an entry whose in-place forms do the same and write."""
 
 PRIVATE = ("_chunk_cat", "_lu_with_info", "_weight_norm", "_log_softmax_backward_data", "_softmax_backward_data",
-           "_addmm_activation", "_native_batch_norm_legit", "_safe_softmax", "_unsafe_masked_index", "_euclidean_dist", "_trilinear")
+           "_addmm_activation", "_native_batch_norm_legit", "_safe_softmax", "_unsafe_masked_index",
+           "_euclidean_dist", "_trilinear")
 """Functions without a public name that are entered all the same; torch's own modules call some."""
 
 
@@ -81,9 +82,6 @@ def register_opaque() -> None:
     for name in WRITTEN:
         entered = METHODS[name]
         expansion(f"Tensor.{name}", inplace=f"Tensor.{name}_")(entered)
-    for name in PRIVATE:
-        fn = getattr(torch, name)
-        FUNCTIONS[fn] = _opaquely(fn)
     for space in (torch.linalg, torch.special):
         for fn in vars(space).values():
             if isinstance(fn, types.BuiltinFunctionType) and fn not in FUNCTIONS:

@@ -134,6 +134,8 @@ def kl_div(b: GraphBuilder, input: Val, target: Val, size_average: Any = None, r
            reduction: str = "mean", log_target: bool = False) -> Val:
     """target * (log target - input), 0 where target is 0; batchmean divides the sum by the batch's size."""
     x, t = need_tensor(input), need_tensor(target, "target")
+    if not (x.meta.dtype.is_floating_point and t.meta.dtype.is_floating_point):
+        raise WouldRaise("kl_div: Integral inputs not supported.")
     if log_target:
         loss = b.emit("mul", b.emit("exp", t), b.emit("sub", t, x))
     else:
@@ -194,6 +196,8 @@ def _nll(b: GraphBuilder, logp: Val, target: Val, weight: Val | None, ignore_ind
 @expansion("F.nll_loss")
 def nll_loss(b: GraphBuilder, input: Val, target: Val, weight: Val | None = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Val:
+    if not need_tensor(input).meta.dtype.is_floating_point:
+        raise WouldRaise(f"nll_loss is not implemented for {input.meta.dtype}")
     return _nll(b, need_tensor(input), need_tensor(target, "target"), weight, ignore_index,
                 _reduction(reduction, size_average, reduce))
 
@@ -246,6 +250,8 @@ def nll_loss_forward(b: GraphBuilder, input: Val, target: Val, weight: Val | Non
 def hinge_embedding_loss(b: GraphBuilder, input: Val, target: Val, margin: float = 1.0, size_average: Any = None,
                          reduce: Any = None, reduction: str = "mean") -> Val:
     x, t = need_tensor(input), need_tensor(target, "target")
+    if not x.meta.dtype.is_floating_point:
+        raise Unsupported(f"hinge_embedding_loss of {x.meta.dtype}", "pass a floating input")
     below = b.emit("where", b.emit("ne", t, 1), b.emit("clamp", b.emit("sub", margin, x), 0, None), 0.0)
     return reduced(b, b.emit("add", b.emit("where", b.emit("ne", t, -1), x, 0.0), below),
                    _reduction(reduction, size_average, reduce))

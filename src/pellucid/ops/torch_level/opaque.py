@@ -20,12 +20,12 @@ from .args import only_cpu
 
 _PLAIN = (int, float, bool, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout)
 UNTRUE = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter",
-                    "linear_cross_entropy", "svd", "angle", "flip", "fliplr", "flipud", "embedding_bag",
+                    "linear_cross_entropy", "svd", "angle", "eig", "flip", "fliplr", "flipud", "embedding_bag",
                     "_embedding_bag", "_embedding_bag_forward_only"))
 """Operators whose results on the CPU have other shapes, strides or offsets than torch's meta functions say."""
-UNTRUE_STRIDES = frozenset(("max_unpool2d", "max_unpool3d", "irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn",
-                            "fftshift", "ifftshift", "fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2",
-                            "fft_hfftn", "fft_fftshift", "fft_ifftshift"))
+UNTRUE_STRIDES = frozenset(("copysign", "frexp", "max_unpool2d", "max_unpool3d", "irfft", "irfft2", "irfftn", "hfft",
+                            "hfft2", "hfftn", "fftshift", "ifftshift", "fft_irfft", "fft_irfft2", "fft_irfftn",
+                            "fft_hfft", "fft_hfft2", "fft_hfftn", "fft_fftshift", "fft_ifftshift"))
 """The same of operands that are not contiguous."""
 _EAGER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError)
 
@@ -142,6 +142,8 @@ def _on_meta(fn: Any, args: Any, kwargs: dict[str, Any], name: str) -> Any:
         results = run_on_meta(fn, swap(args), {k: swap(v) for k, v in kwargs.items()})
     except NotImplementedError as e:
         raise Unsupported(f"operator {name} has neither an entry in the catalogue nor a meta implementation") from e
+    except KeyError as e:  # of a table of dtypes inside the meta function
+        raise Unsupported(f"operator {name}: torch's meta function does not know the dtype {e}") from e
     except _EAGER_ERRORS as e:
         raise WouldRaise(str(e)) from e
     for r in results if isinstance(results, (tuple, list)) else (results,):
