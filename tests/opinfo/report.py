@@ -72,8 +72,9 @@ def report(operators: list[dict[str, Any]], docs: Path | None) -> int:
 def table(operators: list[dict[str, Any]], paths: Counter[str], served: int, lowered: int,
           faults: dict[str, int]) -> str:
     dtypes = list(dict.fromkeys(d for op in operators for d in op["pairs"]))
-    head = (f"\n{len(operators)} of the database's {len(OPERATORS)} operators were run. Pairs with faults: "
-            f"{', '.join(f'{n} {k}' for k, n in sorted(faults.items())) or 'none'}.\n\n{served} pairs that eager serves: {paths['lowered']} lowered, {paths['opaque']} opaque, "
+    bad = ", ".join(f"{n} {k}" for k, n in sorted(faults.items())) or "none"
+    head = (f"\n{len(operators)} of the database's {len(OPERATORS)} operators were run. Pairs with faults: {bad}.\n\n"
+            f"{served} pairs that eager serves: {paths['lowered']} lowered, {paths['opaque']} opaque, "
             f"{paths['break']} break. {lowered} operators have an own lowering.\n\n")
     rows = ["| operator | " + " | ".join(dtypes) + " | why it breaks |", "|---" * (len(dtypes) + 2) + "|"]
     for op in sorted(operators, key=lambda o: o["name"]):
