@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one row and one compiler")
     parser.add_argument("--write", type=Path, help="also write the table to this file")
     parser.add_argument("--counts", type=Path, help="file that keeps torch.compile's breaks and graphs")
+    parser.add_argument("--keep", type=Path, help="file that keeps measured rows, so that a run goes on where one ended")
     given = parser.parse_args()
     for n in given.names:
         if n not in ROWS:
@@ -205,14 +206,19 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
     counts = json.loads(given.counts.read_text()) if given.counts and given.counts.exists() else {}
-    rows = []
+    kept = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else {}
+    rows: list[dict[str, Any]] = []
     print(HEAD)
     for n in given.names or ROWS:
         if n not in counts:
             counts[n] = in_process(dynamo, n, given.limit, "torch_wrong")
             if given.counts:
                 given.counts.write_text(json.dumps(counts))
-        rows.append({"name": n, "kind": ROWS[n].kind, **in_process(measure, n, given.limit), **counts[n]})
+        if n not in kept:
+            kept[n] = in_process(measure, n, given.limit)
+            if given.keep:
+                given.keep.write_text(json.dumps(kept))
+        rows.append({"name": n, "kind": ROWS[n].kind, **kept[n], **counts[n]})
         print(line(rows[-1]), flush=True)
     print("\n" + summary(rows))
     if given.write:

@@ -272,3 +272,22 @@ def test_weight_norm_fold_and_a_weak_reference(backend):
         for a, b in zip(run(f, x, backend=backend), f(x)):
             torch.testing.assert_close(a, b)
             assert a.stride() == b.stride()
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_classes_of_python_as_dtypes(backend):
+    def f(x):
+        return torch.tensor(3, dtype=int), x.to(int), torch.zeros(2, dtype=float), torch.ones(1, dtype=bool), x.to(float)
+    x = torch.tensor([1.5, -2.5])
+    for a, b in zip(run(f, x, backend=backend), f(x)):
+        assert torch.equal(a, b) and a.dtype == b.dtype
+
+
+def test_a_known_number_handed_through_calls_that_do_nothing():
+    def f(x):
+        lengths = torch.tensor([x.size(0)] * 2)
+        longest = lengths.long().to(torch.int64).contiguous().max()
+        assert longest.item() <= x.size(0)
+        return x[:longest.long()] + lengths.max().item()
+    x = torch.randn(4)
+    assert torch.equal(run(f, x), f(x))

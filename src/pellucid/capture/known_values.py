@@ -56,7 +56,8 @@ def known_value(cx: Capture, t: TensorVal) -> torch.Tensor | None:
     """The tensor that `t` will be in every call under the entry's guards, or None."""
     v = t.graph_value(cx)
     b = cx.builder
-    made_by = {o: c for c in b.calls for o in _ids(c.outs)}
+    # The first call that returns a value made it: later ones hand it through, as x.long() of integers does.
+    made_by = {o: c for c in reversed(b.calls) for o in _ids(c.outs)}
     inputs = {g.value: (i, g) for i, g in enumerate(b.inputs)}
     found = _Found()
     if not _search(cx, v.id, made_by, inputs, found, set()):

@@ -84,9 +84,14 @@ def operand(cx: Capture, v: Value) -> Any:
     if t is DictVal:
         return {k: operand(cx, x) for k, x in v.load(cx).items()}
     try:
-        return v.constant(cx)
+        value = v.constant(cx)
     except NotConstant:
         raise _NoOperand(v) from None
+    return _DTYPES.get(value, value) if type(value) is type else value
+
+
+_DTYPES: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+"""Python's classes that torch takes for a dtype."""
 
 
 def not_negative(cx: Capture, v: SizeVal) -> Any:
