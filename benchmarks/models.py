@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one row and one compiler")
     parser.add_argument("--write", type=Path, help="also write the table to this file")
     parser.add_argument("--counts", type=Path, help="file that keeps torch.compile's breaks and graphs")
-    parser.add_argument("--keep", type=Path, help="file that keeps measured rows, so that a run goes on where one ended")
+    parser.add_argument("--keep", type=Path, help="file that keeps measured rows: a run goes on where one ended")
     given = parser.parse_args()
     for n in given.names:
         if n not in ROWS:

@@ -277,7 +277,8 @@ def test_weight_norm_fold_and_a_weak_reference(backend):
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 def test_classes_of_python_as_dtypes(backend):
     def f(x):
-        return torch.tensor(3, dtype=int), x.to(int), torch.zeros(2, dtype=float), torch.ones(1, dtype=bool), x.to(float)
+        a, b = torch.tensor(3, dtype=int), torch.zeros(2, dtype=float)
+        return a, b, x.to(int), torch.ones(1, dtype=bool), x.to(float)
     x = torch.tensor([1.5, -2.5])
     for a, b in zip(run(f, x, backend=backend), f(x)):
         assert torch.equal(a, b) and a.dtype == b.dtype
