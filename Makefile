@@ -5,8 +5,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 SOAK ?= 300
+FUZZ ?= 600
+PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: demo test diagnosis opinfo test-reference soak lint types check clean ulp
+.PHONY: demo test diagnosis opinfo test-reference soak ulp fuzz cpython-tests lint types check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/pellucid demo
@@ -28,6 +30,12 @@ test-reference: $(VENV)/.installed
 
 soak: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py --seconds $(SOAK)
+
+fuzz: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.capture.fuzz.run --seconds $(FUZZ)
+
+cpython-tests: $(VENV)/.installed
+	$(BIN)/python benchmarks/cpython_tests.py --docs docs/cpython-tests.md --pythons $(PYTHONS)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check src tests benchmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator as AbstractGenerator
 from typing import Any
 
@@ -26,13 +27,47 @@ def enter(record: Generator, value: Any) -> Frame:
     return resume(record, value)
 
 
+def _text(value: Any, name: str) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{name} must be set to a string object")
+    return value
+
+
 class InterpretedGenerator:
     """A generator whose frame is the machine's. Native code that resumes it starts a machine of its own."""
 
-    __slots__ = ("domain", "record", "__weakref__")
+    __slots__ = ("domain", "record", "_name", "_qualname", "__weakref__")
 
     def __init__(self, domain: Domain, record: Generator) -> None:
         self.domain, self.record = domain, record
+        function, code = record.frame.function, record.frame.code
+        self._name: str = getattr(function, "__name__", code.name)
+        self._qualname: str = getattr(function, "__qualname__", code.qualname)
+
+    @property
+    def __name__(self) -> str:
+        return self._name
+
+    @__name__.setter
+    def __name__(self, value: str) -> None:
+        self._name = _text(value, "__name__")
+
+    @__name__.deleter
+    def __name__(self) -> None:
+        _text(None, "__name__")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # a class cannot hold a property of this name
+        object.__setattr__(self, "_qualname" if name == "__qualname__" else name,
+                           _text(value, name) if name == "__qualname__" else value)
+
+    def __delattr__(self, name: str) -> None:
+        if name == "__qualname__":
+            _text(None, name)
+        object.__delattr__(self, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("cannot pickle 'generator' object")
 
     def __iter__(self) -> InterpretedGenerator:
         return self
@@ -48,6 +83,8 @@ class InterpretedGenerator:
         return self._outcome(Machine(self.domain), f, None)
 
     def throw(self, kind: Any, value: Any = None, tb: Any = None) -> Any:
+        if native.THROW_WARNS and (value is not None or tb is not None):
+            warnings.warn(native.THROW_WARNS, DeprecationWarning, stacklevel=2)
         exc = native.thrown(kind, value, tb)
         if self.record.state == "done":
             raise exc
@@ -84,8 +121,8 @@ class InterpretedGenerator:
             self.close()
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("__name__", "__qualname__"):
-            return getattr(self.record.frame.code, name.strip("_"))
+        if name == "__qualname__":
+            return self._qualname
         raise AttributeError(f"'generator' object has no attribute '{name}'")
 
     @property
@@ -96,6 +133,19 @@ class InterpretedGenerator:
     @property
     def gi_running(self) -> bool:
         return self.record.state == "running"
+
+    @property
+    def gi_suspended(self) -> bool:
+        return self.record.state == "suspended"
+
+    @property
+    def gi_yieldfrom(self) -> Any:
+        """What a suspended `yield from` takes its items from, or None."""
+        f = self.record.frame
+        if self.record.state != "suspended":
+            return None
+        instr = f.code.instrs[f.index - 1]
+        return f.stack[-1] if instr.op == "YIELD_VALUE" and instr.arg is not None else None
 
     @property
     def gi_code(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import typing
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -55,6 +56,21 @@ def _close_returns() -> bool:
     return it.close() == 1  # type: ignore[func-returns-value]
 
 
+def _throw_warns() -> str:
+    def g() -> Any:
+        yield
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            g().throw(ValueError, "", None)
+        except ValueError:
+            return "".join(str(w.message) for w in caught)
+    return ""
+
+
+THROW_WARNS = _throw_warns()
+"""What generator.throw() with more than one argument warns of; empty where it does not (before Python 3.12)."""
 CLOSE_RETURNS = _close_returns()
 """generator.close() gives the generator's return value (Python 3.13)."""
 
@@ -159,14 +175,13 @@ def set_context(exc: BaseException, cur: BaseException) -> None:
 def thrown(kind: Any, value: Any, tb: Any) -> BaseException:
     """The exception that generator.throw(kind, value, tb) raises."""
     if isinstance(kind, type) and issubclass(kind, BaseException):
-        if isinstance(value, kind):
-            exc = value
-        elif value is None:
-            exc = kind()
-        else:
-            exc = kind(*value) if isinstance(value, tuple) else kind(value)
+        try:
+            exc = value if isinstance(value, kind) else kind() if value is None else \
+                kind(*value) if isinstance(value, tuple) else kind(value)
+        except BaseException as e:          # is thrown into the generator instead
+            exc = e.with_traceback(None)
         if not isinstance(exc, BaseException):
-            raise TypeError(f"calling {kind!r} should have returned an instance of BaseException, not {type(exc)!r}")
+            exc = TypeError(f"calling {kind!r} should have returned an instance of BaseException, not {type(exc)!r}")
     elif isinstance(kind, BaseException):
         if value is not None:
             raise TypeError("instance exception may not have a separate value")

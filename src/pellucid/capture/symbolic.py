@@ -330,7 +330,7 @@ class Symbolic(Iteration, Exceptions):
         return DictVal(items={k.key(cx): v for k, v in zip(keys, values)})
 
     def build_const_key_map(self, f: Frame, keys: Any, values: list[Any]) -> Value:
-        return DictVal(items={k.value: v for k, v in zip(keys.items, values)})
+        return DictVal(items={k.key(self.cx): v for k, v in zip(keys.items, values)})
 
     def build_slice(self, f: Frame, parts: list[Any]) -> Value:
         return SliceVal(*parts) if len(parts) == 3 else SliceVal(parts[0], parts[1], NONE)
