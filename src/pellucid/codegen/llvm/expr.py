@@ -235,7 +235,10 @@ def _floordiv(f: Function, e: Call, args: list[V]) -> V:
     zero = m.k(0.0)
     plain = m.div(a, b)
     r = _fmod_name(f, el, lanes, depth, a, b)
-    d = m.div(m.sub(a, r), b)
+    # where the quotient overflows, fmod gives no remainder; what is left of it does not count there
+    overflows = m.mask("and", m.cmp("oeq", m.intrinsic("fabs", plain), m.k(float("inf"))),
+                       m.cmp("one", m.intrinsic("fabs", a), m.k(float("inf"))))
+    d = m.div(m.select(overflows, a, m.sub(a, r)), b)
     wrong = m.mask("and", m.cmp("une", r, zero), m.mask("xor", m.cmp("olt", b, zero), m.cmp("olt", r, zero)))
     d = m.select(wrong, m.sub(d, m.k(1.0)), d)
     w = m.intrinsic("floor", d)
