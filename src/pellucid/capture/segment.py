@@ -14,6 +14,7 @@ from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
 from .frames import frames as frames_of
 from .generators import closing_is_seen, generator_effect
+from .known import applied
 from .native_ops import CannotContinue, native_operation
 from .symbolic import Symbolic
 from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
@@ -62,6 +63,8 @@ class Recipes:
     def output(self, val: Any) -> int:
         """The number of a graph value among the outputs."""
         val = self.cx.builder.fresh(val)
+        if val.id in self.cx.hidden:
+            raise Broken("PB112", "a tensor made in the forward of an autograd.Function is used outside of it")
         n = self.numbers.get(val.id)
         if n is None:
             n = self.numbers[val.id] = len(self.outputs)
@@ -317,6 +320,8 @@ def distinct_guards(cx: Capture) -> list[Guard]:
 
 # ------------------------------------------------------------------ the segment
 def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Segment:
+    if cx.applying:
+        applied.refuse(cx, f"the forward of {cx.applying[-1][0].__qualname__} is left before its end")
     recipes = domain.recipes = Recipes(cx)
     exit_: Any
     if type(outcome) is Returned:

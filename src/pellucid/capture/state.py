@@ -71,6 +71,10 @@ class Capture:
         """Whether something may depend on a tensor's requires_grad: grad mode was on, or the program asked."""
         self.flags: dict[Any, Any] = {}
         """What reads a setting of torch's -> the value that the program gave it here."""
+        self.applying: list[Any] = []
+        """The forwards of autograd.Functions that are being followed (see `known.applied`)."""
+        self.hidden: set[int] = set()
+        """Graph values made inside such a forward, which no torch-level call of the graph makes."""
         self.attributes: dict[Value, dict[str, Value]] = {}
         """Attributes of OrderedDicts made inside."""
         self.global_key: Any = None

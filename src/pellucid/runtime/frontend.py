@@ -7,6 +7,7 @@ from typing import Any
 
 from ..capture import capture
 from ..capture.frames import Frame, Stop
+from ..capture.known.applied import Again
 from ..capture.native_ops import CannotContinue
 from ..capture.segment import finish
 from ..capture.state import CaptureOptions
@@ -37,6 +38,8 @@ class RefusedRaise(Refused):
 def _declining(capture: Callable[..., Segment], *args: Any) -> Segment:
     try:
         return capture(*args)
+    except Again:       # one more autograd.Function is known not to be followed
+        return _declining(capture, *args)
     except CaptureRaised as e:
         raise RefusedRaise(f"the program raises: {e}") from None
     except CannotContinue as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -14,6 +15,15 @@ BUILTIN_MODULES: tuple[Any, ...] = (torch.fft, torch._C._nn)
 FUNCTION_APPLY = torch.autograd.Function.apply.__func__     # type: ignore[attr-defined]
 CONTEXT = torch.autograd.function.FunctionCtx
 NO_SETUP = torch.autograd.function._SingleLevelFunction.setup_context
+
+
+@functools.cache
+def applier(cls: Any) -> Any:
+    """cls.apply as a function of its own, which a graph can name."""
+    def apply_function(*args: Any) -> Any:
+        return cls.apply(*args)
+    apply_function.__name__ = apply_function.__qualname__ = f"apply_{cls.__name__}"
+    return apply_function
 
 
 def kernel_functions() -> list[Any]:

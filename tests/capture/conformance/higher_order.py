@@ -167,28 +167,28 @@ class Straight(torch.autograd.Function):
         return g
 
 
-@programs(one, grad, breaks=True)
+@programs(one, grad)
 def function_applied(x: Tensor) -> Any:
     return Cube.apply(x) + 1
 
 
-@programs(one, grad, breaks=True)
+@programs(one, grad)
 def function_with_setup(x: Tensor) -> Any:
     return Scale.apply(x, 2.5)
 
 
-@programs(one, grad, breaks=True)
+@programs(one, grad)
 def function_of_two(x: Tensor) -> Any:
     y, m = Pair.apply(x, x + 1)
     return y, m
 
 
-@programs(one, grad, breaks=True)
+@programs(one, grad)
 def function_chain(x: Tensor) -> Any:
     return Straight.apply(Cube.apply(x * 0.5)).sum()
 
 
-@programs.factory(one, grad, breaks=True)
+@programs.factory(one, grad)
 def function_in_a_module() -> Any:
     class Rounded(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -248,8 +248,10 @@ def _apply(cx: Capture, cls: Value, args: list[Value], kwargs: dict[str, Value])
     if not (isinstance(cls.obj, type) and issubclass(cls.obj, torch.autograd.Function)):    # type: ignore[attr-defined]
         return None
     tensors = [a for a in args if type(a) is TensorVal]
-    if kwargs or (cx.grad and any(t.grad for t in tensors)):
+    if kwargs:
         return None
+    if cx.grad and any(t.grad for t in tensors):
+        return _applied.apply(cx, cls, args)
     needs = TupleVal([Const(type(a) is TensorVal and a.grad) for a in args])
     own_setup = cls.obj.setup_context is not NO_SETUP                                       # type: ignore[attr-defined]
     return Invoke(polyfill(cx, "apply_function"), [cls, cx.fixed(CONTEXT), needs, Const(own_setup),
@@ -268,4 +270,6 @@ CLASS_METHODS: dict[str, Any] = {
 __all__ = ["CLASS_METHODS", "FunctionVal", "MISSING"]
 
 # Modules that need this one: bound when all are loaded.
+# Modules that need this one: bound when all are loaded.
+from . import applied as _applied  # noqa: E402
 from . import builtin_functions as _builtin_functions  # noqa: E402

@@ -177,6 +177,16 @@ for _name in ("add", "sub", "mul", "div", "neg", "sqrt", "abs", "exp", "log", "m
 _foreach("zero_")
 
 
+@known(torch.result_type)
+def _result_type(cx: Capture, args: Args, kw: Kw) -> Any:
+    """By the operands' dtypes, and which of them have no dimensions."""
+    operands = []
+    for a in args:
+        m = a.graph_value(cx).meta if type(a) is TensorVal else None
+        operands.append(a.constant(cx) if m is None else torch.empty((1,) * m.ndim, dtype=m.dtype))
+    return Const(torch.result_type(*operands))
+
+
 @known(torch.is_same_size)
 def _is_same_size(cx: Capture, args: Args, kw: Kw) -> Any:
     a, b = args

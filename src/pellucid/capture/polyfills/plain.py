@@ -73,6 +73,19 @@ def apply_function(cls, context, needs_input_grad, own_setup, no_grad, args):
         return own_object(result, args, dirty)
 
 
+def apply_whole_function(cls, context, needs_input_grad, own_setup, no_grad, args, begin, end):
+    begin(cls)
+    ctx = context()
+    ctx.needs_input_grad = needs_input_grad
+    with no_grad():
+        if own_setup:
+            result = cls.forward(*args)
+            cls.setup_context(ctx, args, result)
+        else:
+            result = cls.forward(ctx, *args)
+    return end(result, args, getattr(ctx, "non_differentiable", None) or (), getattr(ctx, "dirty_tensors", None))
+
+
 def own_object(result, args, dirty):
     """An argument that is returned comes back as another object of its storage, unless it is marked dirty."""
     for d in dirty:

@@ -299,6 +299,8 @@ ATTRIBUTES: dict[str, Any] = {
     "is_inference_attr": _flag("is_inference", False),
 }
 
+ATTRIBUTES = {n: fn for n, fn in ATTRIBUTES.items() if hasattr(torch.Tensor, n)}      # what this torch has
+
 PROPERTY_OPS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 """Attributes that are operators: looked up among METHODS (or FUNCTIONS) by name."""
 
