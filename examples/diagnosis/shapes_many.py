@@ -3,8 +3,6 @@
 import torch
 from torch import nn
 
-import pellucid
-
 EXPECTED = {"cause": "shapes-many", "story": "guard failure"}
 OPTIONS = {"dynamic": False}
 
@@ -37,8 +35,3 @@ realistic = realistic_edited = Encoder().eval()
 
 def realistic_inputs():
     return [(torch.arange(n)[None] % 50,) for n in range(3, 15)]
-
-
-compiled = pellucid.compile(small, dynamic=False)
-"""For the edit: without dynamic=False sizes that change become symbolic."""
-compiled_inputs = small_inputs

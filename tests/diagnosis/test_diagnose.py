@@ -208,3 +208,26 @@ def test_no_edit_where_it_would_be_a_guess(tmp_path):
                     "def g(x):\n    import time\n    t = time.time()\n    return x * t\n")
     assert edits.edit("data-branch", str(path), 2) is None
     assert edits.edit("c-function", str(path), 8) is None
+
+
+def test_compile_in_the_loop_is_hoisted(tmp_path):
+    path = tmp_path / "loop.py"
+    module = module_of("import torch\nimport pellucid\n\n\ndef work(x):\n    return torch.tanh(x) * 2\n\n\n"
+                       "def step(x):\n    fast = pellucid.compile(work)\n    return fast(x)\n", path)
+    calls = [(torch.ones(4),)] * 4
+    d = pellucid.diagnose(module.step, calls, timed=False)
+    assert d.system == "as-is" and d.leading.cause == "compile-in-loop" and len(d.observation.compiles) == 4
+    e = edits.edit("compile-in-loop", str(path), 10)
+    after = module_of(e.text, tmp_path / "once.py")
+    o = observe(after.step, parse(calls), "as-is")
+    assert len(o.compiles) == 1 and torch.equal(after.step(torch.ones(4)), module.step(torch.ones(4)))
+
+
+def test_static_sizes_are_made_symbolic(tmp_path):
+    path = tmp_path / "static.py"
+    module_of("import pellucid\n\n\n@pellucid.compile(dynamic=False)\ndef f(x):\n    return x * 2\n", path)
+    e = edits.edit("shapes-many", str(path), 6)
+    assert "dynamic=None" in e.text and e.line == 4
+    f = module_of(e.text, tmp_path / "symbolic.py").f
+    o = observe(f, parse([(torch.ones(n),) for n in range(2, 8)]), "pellucid")
+    assert len(o.compiles) == 2

@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,9 @@ def ran(tmp_path_factory):
             Path(text.splitlines()[0].removeprefix("# file: ")).write_text(text)
         else:
             space = {"__name__": "guide"}
-            exec(compile(text, "guide", "exec"), space)
+            with warnings.catch_warnings():         # the mark is known where the plugin is installed
+                warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
+                exec(compile(text, "guide", "exec"), space)
             out.append(("run", space))
     yield dict(out[:-1][::-1]), [o for n, o in out if n == "run"], folder
     patch.undo()

@@ -7,6 +7,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,7 +40,8 @@ def median_ms(call: Callable[[], Any], seconds: float = 1.0) -> float:
 @click.command()
 @click.option("--layers", default=4, show_default=True, help="encoder layers of the BERT model")
 @click.option("--explain/--no-explain", default=True, show_default=True, help="print the explanation")
-def demo(layers: int, explain: bool) -> None:
+@click.option("--html", type=click.Path(dir_okay=False), help="also watch three shapes and write the HTML page")
+def demo(layers: int, explain: bool, html: str | None) -> None:
     """Compile a BERT, check it against eager and float64, and show times and the explanation."""
     import torch
 
@@ -73,3 +75,12 @@ def demo(layers: int, explain: bool) -> None:
     if explain:
         click.echo("")
         click.echo(pellucid.explain(fast).text())
+    if html is not None:
+        from ..diagnosis.diagnose import diagnose
+        from ..diagnosis.page import page
+
+        calls = [{k: v[:, :n] for k, v in inputs.items()} for n in (128, 128, 96, 96, 64)]
+        with torch.no_grad():
+            text = page(diagnose(fast, calls, seconds=0.5), fast)
+        Path(html).write_text(text, encoding="utf-8")
+        click.echo(f"written: {html}")

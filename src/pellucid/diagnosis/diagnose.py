@@ -169,17 +169,21 @@ def _stop(findings: list[Finding], report: BenchReport | None, p: Profile | None
         told = "when no call of the production sequence compiles any more (measure that with the same calls)"
         return told, None
     ours = report.subject.warm.all.p50
-    floor = sum(s.seconds for s in p.steps if s.kind == "kernel") + sum(
-        min(o.seconds, ours) for o in p.operators if o.kind == "library") if p.steps else None
-    floor = floor if floor else ours * max(p.share("library"), 0.1)
-    most = max(1.0, ours / floor) if floor else None
+    library = sum(o.seconds for o in p.operators if o.kind == "library")      # as eager runs them
+    floor = sum(s.seconds for s in p.steps if s.kind == "kernel") + library
+    most = max(1.0, ours / floor) if p.steps and floor and library < 0.95 * ours else None
     told = f"a warm call takes {seconds(ours)}"
-    if most is not None and floor is not None:
+    if most is None:
+        told += "; what a fix can win at most cannot be told from its kernels' times"
+    if most is not None:
         told += f"; its kernels and library calls need about {seconds(min(floor, ours))}, so no fix can make it " \
                 f"more than {most:.2f} times as fast (fusing them further aside)"
     if share is not None and most is not None:
         told += f"; with {100 * share:.0f} % of the end-to-end time, the whole wins at most " \
                 f"{1 / (1 - share + share / most):.2f} times"
+    elif share is not None and share < 1:
+        told += f"; with {100 * share:.0f} % of the end-to-end time, the whole wins less than " \
+                f"{1 / (1 - share):.2f} times"
     elif share is None:
         told += "; measure what share of the end-to-end time this function is: at 10 % nothing here wins more than " \
                 "1.11 times"

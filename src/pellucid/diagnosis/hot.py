@@ -20,9 +20,10 @@ TORCH = str(Path(torch.__file__).parent)
 INNER = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")
 
 
-def hottest(run: Callable[[], Any]) -> tuple[str, int, str, float] | None:
-    """(file, first line, function, share of the run) of the user's function in which most time outside torch is spent;
-    what it calls of the standard library, of other packages and of C counts as its own. None where there is none.
+def hottest(run: Callable[[], Any]) -> tuple[str, int, str, float, float] | None:
+    """(file, first line, function, its share of the time outside torch, the share of that in the run) of the user's
+    function in which most time outside torch is spent; what it calls of libraries and of C counts as its
+    own. None where there is none.
 
     Every call and return is timed, which costs more the more calls there are: read the share as a rough one.
     """
@@ -41,18 +42,18 @@ def hottest(run: Callable[[], Any]) -> tuple[str, int, str, float] | None:
             stack.pop()
         last[0] = clock()
     before = sys.getprofile()
-    start = last[0] = clock()
+    last[0] = clock()
     sys.setprofile(seen)
     try:
         run()
     finally:
         sys.setprofile(before)
-    total = clock() - start
     users: dict[Key, float] = {k: float(t) for k, t in spent.items() if k is not None}
-    if not users or not total:
+    if not users or not sum(users.values()):
         return None
     (file, line, name), most = max(users.items(), key=lambda kv: kv[1])
-    return file, line, name, most / max(total, sum(map(float, spent.values())) or total)
+    outside = sum(users.values())
+    return file, line, name, most / outside, outside / max(outside, sum(map(float, spent.values())))
 
 
 def _key(frame: FrameType, parent: Key | None) -> Key | None:

@@ -12,6 +12,7 @@ from .bench_report import BenchReport, seconds
 from .callmatrix import Matrix
 from .diagnosis_report import Diagnosis
 from .observation import Observation
+from .observe import LIBRARY
 from .profiling import Profile
 from .report import Explanation
 from .stages import Stages, stages
@@ -57,10 +58,18 @@ def page(result: Any, fn: Any = None) -> str:
     links = "".join(f'<li><a href="#{i}">{escape(name)}</a></li>' for i, name, _ in parts)
     body = "".join(f'<section id="{i}" aria-labelledby="{i}-h"><h2 id="{i}-h">{escape(name)}</h2>{html}</section>'
                    for i, name, html in parts)
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    return _shortened(f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head><body>'
             f'<a class="skip" href="#main">Skip to content</a><header><h1>{escape(title)}</h1><nav aria-label="Parts"><ul>'
             f'{links}</ul></nav></header><main id="main">{body}</main><script>{SCRIPT}</script></body></html>')
+
+
+def _shortened(html: str) -> str:
+    """Without the folders that say nothing: the current one, and those of installed packages and the standard library."""
+    for prefix in (*sorted(LIBRARY, key=len, reverse=True), str(Path.cwd())):
+        if len(prefix) > 1:
+            html = html.replace(prefix + "/", "")
+    return html
 
 
 def _findings(d: Diagnosis) -> str:
