@@ -277,6 +277,43 @@ def test_fork(when, stall):
     assert torch.equal(c(x), twice(x))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_waits_for_the_compiles_of_other_threads():
+    c, other = make(options={"stall": "never"}), make()
+    stop = threading.Event()
+
+    def compiles():
+        while not stop.is_set():
+            make()(torch.randn(3))
+    threads = [threading.Thread(target=compiles) for _ in range(2)]
+    for t in threads:
+        t.start()
+    try:
+        for n in range(4, 9):
+            x = torch.randn(n)
+            c(x)            # its background compile is under way at the fork
+
+            def check(x=x):
+                same = all(torch.equal(c(x), twice(x)) and torch.equal(other(x), twice(x)) for _ in range(3))
+                return same and pellucid.compiled_of(c).background.settle(20) and torch.equal(make()(x), twice(x))
+            assert in_child(check), n
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_task_of_the_parent_is_none_of_the_child():
+    c = make(options={"stall": "never"})
+    c(torch.randn(4))
+    background = pellucid.compiled_of(c).background
+    assert background.settle(60)
+    background.pending.add(0)       # as when the thread has published and not yet said so
+    assert in_child(lambda: background.settle(5))
+    background.pending.discard(0)
+
+
 # ------------------------------------------------------------------ lifetimes
 @pytest.mark.parametrize("stall", ["compile", "never"])
 def test_the_deleted_goes(stall):

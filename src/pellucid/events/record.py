@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
+from .. import forking
 from .types import KINDS, Cause, Event
 
 Sink = Callable[[Event], None]
@@ -21,7 +22,7 @@ class Record:
         self._counts: Counter[str] = Counter()
         self._numbers = itertools.count()
         self._sinks: tuple[tuple[Sink, frozenset[str] | None], ...] = ()
-        self._lock = threading.Lock()
+        self._lock = forking.short(threading.Lock())
 
     def emit(self, kind: str, *, callable_id: int | None = None, entry_id: int | None = None,
              continuation_id: int | None = None, cause: Cause | None = None, message: str = "",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from .. import forking
 from .record import record
 from .types import Event
 
@@ -44,7 +45,7 @@ def _data(value: object) -> Any:
 def json_lines(path: str | Path, kinds: Iterable[str] | None = None) -> Callable[[], None]:
     """Append each later event to the file, one JSON object a line. Returns the function that closes it."""
     file = open(path, "a", encoding="utf-8")
-    lock = threading.Lock()
+    lock = forking.short(threading.Lock())
 
     def sink(event: Event) -> None:
         line = json.dumps(plain(event))

@@ -84,8 +84,7 @@ class Background:
     def ask(self, table: Table, slots: Sequence[Any]) -> str:
         """Have an entry made for this call; why the call goes on in Python. Raises the error of a task that failed
         before (a graph break under fullgraph, say)."""
-        if self.pid != os.getpid():     # a forked child: its parent's tasks are not its own
-            self.pid, self.pending, self.idle = os.getpid(), set(), threading.Condition()
+        self.own_tasks()
         if self.error is not None:
             error, self.error = self.error, None
             raise error
@@ -100,8 +99,14 @@ class Background:
         _worker.put(lambda: _compile(mine, table, held, words))
         return WAITING
 
+    def own_tasks(self) -> None:
+        """In a forked child: the parent's tasks are not its own."""
+        if self.pid != os.getpid():
+            self.pid, self.pending, self.idle = os.getpid(), set(), threading.Condition()
+
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until nothing is being compiled; whether that was so in time (seconds)."""
+        self.own_tasks()
         with self.idle:
             return self.idle.wait_for(lambda: not self.pending, timeout)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from .. import forking
 from ..capture.types import Branch, Break, Build, FromConst, Return, Segment
 from ..errors.types import ConstraintError, GraphBreakError, InternalError, PellucidError
 from ..events.record import record
@@ -72,8 +73,8 @@ class Compiled:
         self.roots: dict[tuple[Any, ...], Table] = {}
         """Global state -> the table of calls under it."""
         self.continuations: dict[tuple[Any, ...], Table] = {}
-        self.lock = threading.RLock()
-        self.tables_lock = threading.RLock()
+        self.lock = forking.short(threading.RLock())
+        self.tables_lock = forking.short(threading.RLock())
         """Held for a moment where a table is made; `lock` as long as something is compiled."""
         self.background = Background(self) if options.stall == "never" else None
         self.compiling = False
@@ -253,8 +254,13 @@ class Compiled:
                 return why
         if self.background is not None and not working_here() and stance.current() == "default":
             return self.background.ask(table, slots)
-        if not self.lock.acquire(blocking=table.resume is not None):
-            return "another thread is compiling this function"
+        with forking.compiling():
+            if not self.lock.acquire(blocking=table.resume is not None):
+                return "another thread is compiling this function"
+            return self.locked_miss(table, slots)
+
+    def locked_miss(self, table: Table, slots: Sequence[Any]) -> Entry | str:
+        """The rest of `miss`, under the lock that it took."""
         try:
             if self.compiling:
                 return "called while it is being compiled"

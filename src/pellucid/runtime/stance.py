@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .. import forking
 from ..errors.types import OptionError, PellucidError
 
 STANCES = ("default", "eager_on_recompile", "fail_on_recompile", "force_eager")
@@ -27,7 +28,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
-_lock = threading.Lock()
+_lock = forking.short(threading.Lock())
 _forced: set[int] = set()
 """Threads whose stance is force_eager (a thread that ended with it counts until its number is used again)."""
 on_change: list[Callable[[bool], None]] = []

@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import nn
 
+from ... import forking
 from ...capture.types import Branch, Break, Build, FromConst, FromGraph, FromSource, Recipe, Return
 from ...errors.types import PellucidError
 from ...guards import globalkey
@@ -103,7 +104,7 @@ class Fast:
         self.call = slow if slow is not None else compiled.call
         self.watch = watch
         self.entries: list[NativeEntry] = []
-        self.lock = threading.Lock()
+        self.lock = forking.short(threading.Lock())
         self.bound_by = _bound_by(compiled)
         self.native = NativeCallable(_signature(compiled), self.slow, compiled.target.name)
         self.function = self.native.function
@@ -169,7 +170,8 @@ class Fast:
         if not self.lock.acquire(blocking=False):
             return False
         try:
-            return self._translate_waiting(args, kwargs)
+            with forking.compiling():
+                return self._translate_waiting(args, kwargs)
         finally:
             self.lock.release()
 
