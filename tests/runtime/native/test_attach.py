@@ -344,3 +344,23 @@ def test_references_over_many_calls():
         g(X)
     after = sys.getrefcount(X), sys.getrefcount(None)
     assert after[0] == before[0] and abs(after[1] - before[1]) < 50
+
+
+def test_tensors_whose_sizes_alone_matter_are_not_read_and_share_a_layout():
+    class Sizes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(20)])
+
+        def forward(self, x):
+            return x + sum(w.shape[0] for w in self.weights)
+
+    net = Sizes()
+    with torch.no_grad():
+        fast = attach(compiled_of(pellucid.compile(net.forward)))
+        assert torch.equal(warm(fast, fast.function, X), X + 60)
+        table = fast.entries[0].native
+        assert table.plan.field("inputs") == 21 and table.plan.field("reads") == 1
+        assert len(table.watch.blocks) == 20 and len({words for _, words in table.watch.blocks.values()}) <= 2
+        net.weights[7].data = torch.ones(5)
+        assert torch.equal(fast.function(X), X + 62)

@@ -119,7 +119,7 @@ class EntryTable:
             p.function, p.argument, -1 if p.offset is None else p.offset, p.mask, e)])
         section("owned_records", [x for pair in w.owned.items() for x in pair])
         section("word_records", [x for (a, mask), e in w.words.items() for x in (a, mask, e)])
-        section("block_records", [x for b in w.blocks.values() for x in b])
+        self._blocks(blob, section)
         self._dicts(blob, section)
         section("input_template", [id(x) if kind == "object" else 0 for kind, x in self.inputs])
         fills = [(i, x) for i, (kind, x) in enumerate(self.inputs) if kind == "register"]
@@ -138,6 +138,15 @@ class EntryTable:
             if name in pointers:
                 blob.pointers.append(k)
         return blob.place()
+
+    def _blocks(self, blob: Blob, section: Callable[[str, Sequence[int]], None]) -> None:
+        layouts = {words: 0 for _, words in self.watch.blocks.values()}
+        for words in layouts:
+            layouts[words] = blob.add(words)
+        first = len(blob.words)
+        section("block_records", [x for t, (impl, words) in self.watch.blocks.items()
+                                  for x in (t, impl, layouts[words])])
+        blob.pointers += range(first + R.BLOCK.layout // 8, len(blob.words), R.BLOCK.size // 8)
 
     def _dicts(self, blob: Blob, section: Callable[[str, Sequence[int]], None]) -> None:
         rows: list[int] = []

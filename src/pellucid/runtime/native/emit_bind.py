@@ -13,6 +13,9 @@ from .records import (
     FRAME,
     INPUT,
     PLAN,
+    READ,
+    READ_TENSOR,
+    READ_WRITTEN,
     SIZE_OP,
     SIZE_OPS,
     SYMBOL,
@@ -62,26 +65,23 @@ def _emit_inputs(b: Base) -> None:
     # Data pointers of tensor inputs and values of integer inputs.
     with m.function("read_inputs", VOID, [("plan", PTR), ("frame", PTR)]) as (f, plan, frame):
         buffers, args = f.load(PTR, frame, FRAME.buffers), f.load(PTR, frame, FRAME.args)
-        records = f.load(PTR, plan, PLAN.input_records)
+        records = f.load(PTR, plan, PLAN.read_records)
         overflow = f.slot(I32)
-        with f.for_(f.load(I64, plan, PLAN.inputs)) as i:
-            r = records + i * INPUT.size
-            obj = f.element(PTR, args, i)
-            kind = f.load(I64, r, INPUT.kind)
-            with f.if_(kind == 0) as tensor:
-                impl = b.impl(f, obj)
-                with f.if_(f.load(I64, r, INPUT.written) != 0, UNLIKELY) as written:
-                    slot = f.index(buffers, f.load(I64, r, INPUT.buffer))
+        with f.for_(f.load(I64, plan, PLAN.reads)) as i:
+            r = records + i * READ.size
+            obj = f.element(PTR, args, f.load(I64, r, READ.argument))
+            kind = f.load(I64, r, READ.kind)
+            with f.if_(kind == READ_TENSOR) as tensor:
+                start = b.data_pointer(f, b.impl(f, obj), f.load(I64, r, READ.itemsize))
+                f.store(start, f.index(buffers, f.load(I64, r, READ.buffer)))
+            with tensor.else_():
+                with f.if_(kind == READ_WRITTEN) as written:
+                    slot = f.index(buffers, f.load(I64, r, READ.buffer))
                     f.call(b.c("aoti_torch_get_data_ptr"), obj + b.o.handle, slot)
                 with written.else_():
-                    number = f.load(I64, r, INPUT.buffer)
-                    with f.if_(number >= 0):
-                        f.store(b.data_pointer(f, impl, f.load(I64, r, INPUT.itemsize)), f.index(buffers, number))
-            with tensor.else_():
-                with f.if_(kind == 1):
                     value = f.call(b.c("PyLong_AsLongLongAndOverflow"), obj, overflow)
                     values = f.load(PTR, frame, FRAME.values)
-                    f.store(value, f.index(values, f.load(I64, r, INPUT.value)))
+                    f.store(value, f.index(values, f.load(I64, r, READ.value)))
                     bad = (f.load(I32, overflow) != 0)
                     with f.if_(bad, UNLIKELY):
                         fail(f, b, frame, BAD_ARGUMENT, m.string("an integer input is beyond 64 bits").at(f))

@@ -8,14 +8,14 @@ from . import records as R
 from .builder import LIKELY, UNLIKELY, Function, Value
 from .emit_base import I8, I16, I32, I64, PTR, Base
 from .emit_setters import COUNTED, DICT_EVENTS, REPLACED, WATCHED
-from .records import BLOCK, CHECK, DICT, ENTRY, KEY, OWNED, PROBE, TENSOR_CHECK, WORD
+from .records import BLOCK, CHECK, DICT, ENTRY, KEY, LAYOUT, OWNED, PROBE, TENSOR_CHECK, WORD
 
 DICT_USED, DICT_TAG = 16, 24
 TYPE, LENGTH, TUPLE_ITEMS, LIST_ITEMS, FLOAT, CELL = 8, 16, 24, 24, 16, 16
 """Offsets that pylayout() verifies on the running Python."""
 UNROLLED = 8
 """Dictionaries whose tags are compared between two branches"""
-BLOCK_VECTOR = 4
+BLOCK_VECTOR = 8
 """Words of a tensor compared at once"""
 
 
@@ -133,14 +133,14 @@ def _emit_state(b: Base) -> None:
         wide = f"<{BLOCK_VECTOR} x i64>"
         with f.for_(count) as i:
             r = records + i * BLOCK.size
-            impl = f.load(PTR, f.load(PTR, r, BLOCK.object), b.o.handle)
-            with f.if_(impl != f.load(PTR, r, BLOCK.impl), UNLIKELY):
+            impl, layout = f.load(PTR, r, BLOCK.impl), f.load(PTR, r, BLOCK.layout)
+            with f.if_(f.load(PTR, f.load(PTR, r, BLOCK.object), b.o.handle) != impl, UNLIKELY):
                 f.ret(0)
 
             def differs(word: int) -> Value:
-                have, want = (f.emit(wide, f"load {wide}, ptr {f.offset(p, at + 8 * word).name}, align 8")
-                              for p, at in ((impl, from_), (r, 0)))
-                return have ^ want
+                have, want, mask = (f.emit(wide, f"load {wide}, ptr {f.offset(p, at + 8 * word).name}, align 8")
+                                    for p, at in ((impl, from_), (layout, LAYOUT.w0), (layout, LAYOUT.m0)))
+                return (have ^ want) & mask
 
             together = differs(0)
             last = R.BLOCK_WORDS - BLOCK_VECTOR
@@ -149,7 +149,7 @@ def _emit_state(b: Base) -> None:
             bits = f.emit(f"i{64 * BLOCK_VECTOR}", f"bitcast {wide} {together.name} to i{64 * BLOCK_VECTOR}")
             with f.if_(bits != 0, UNLIKELY):
                 f.ret(0)
-            grad = f.load(I64, r, BLOCK.requires_grad)
+            grad = f.load(I64, layout, LAYOUT.requires_grad)
             with f.if_(grad != 2):
                 with f.if_(_grad_differs(f, b, impl, grad), UNLIKELY):
                     f.ret(0)

@@ -201,14 +201,14 @@ def _blas(t: "TableBuilder", a: View, b: View, c: View, bias: View | None, alpha
     words = [
         R.STEP_GEMM, R.GEMM_STEP.size // 8, function, c.dtype.itemsize, int(double), v.of(m), v.of(n), v.of(k),
         v.of(batch),
-        t.number[a.buffer], v.of(a.offset), v.of(batch_stride(a)), v.of(oa[1]), oa[0],
-        t.number[b.buffer], v.of(b.offset), v.of(batch_stride(b)), v.of(ob[1]), ob[0],
-        t.number[c.buffer], v.of(c.offset), v.of(batch_stride(c)), v.of(cm),
+        t.slot(a.buffer), v.of(a.offset), v.of(batch_stride(a)), v.of(oa[1]), oa[0],
+        t.slot(b.buffer), v.of(b.offset), v.of(batch_stride(b)), v.of(ob[1]), ob[0],
+        t.slot(c.buffer), v.of(c.offset), v.of(batch_stride(c)), v.of(cm),
     ]
     if bias is None:
         words += [-1, 0, 0, 0, 0]
     else:
-        words += [t.number[bias.buffer], v.of(bias.offset), v.of(bias_strides[0]), v.of(bias_row), v.of(bias_column)]
+        words += [t.slot(bias.buffer), v.of(bias.offset), v.of(bias_strides[0]), v.of(bias_row), v.of(bias_column)]
     return [*words, bits(alpha), int(dot)]
 
 

@@ -27,6 +27,7 @@ class Record:
 
 PLAN = Record(
     "inputs", "input_records",            # number of arguments, INPUT records
+    "reads", "read_records",              # READ records
     "buffers",                            # length of the frame's table of data pointers
     "values", "constants", "dynamic",     # length of the value table; its contents before a call; whether it changes
     "symbols", "symbol_records",          # SYMBOL records
@@ -52,6 +53,10 @@ PLAN = Record(
     "runs",                               # calls completed
 )
 
+READ = Record("kind", "argument", "buffer", "itemsize", "value")
+"""An argument that is read in each call. kind: of a tensor the data pointer (READ_TENSOR; READ_WRITTEN by torch's
+shim, which copies what is shared until written), of an integer the value"""
+READ_TENSOR, READ_WRITTEN, READ_INTEGER = range(3)
 INPUT = Record("kind", "buffer", "itemsize", "dtype", "ndim", "shape", "value", "written")
 """kind 0: tensor (shape points to ndim sizes then ndim strides, -1 = free); 1: an int whose value goes to `value`."""
 SYMBOL = Record("input", "dim", "value")
@@ -131,8 +136,11 @@ PROBE = Record("function", "argument", "offset", "mask", "expected")
 WORD = Record("address", "mask", "expected")
 OWNED = Record("address", "expected")
 BLOCK_WORDS = 15
-BLOCK = Record(*(f"w{i}" for i in range(BLOCK_WORDS)), "object", "impl", "requires_grad")
-"""A tensor's identity and its TensorImpl's words up to its dispatch keys; requires_grad 2: not compared"""
+BLOCK = Record("object", "impl", "layout")
+"""A tensor's identity, and the LAYOUT that it has, which equal tensors share"""
+LAYOUT = Record(*(f"w{i}" for i in range(BLOCK_WORDS)), "requires_grad", *(f"m{i}" for i in range(BLOCK_WORDS)))
+"""A TensorImpl's words up to its dispatch keys, and masks of what is compared (sizes beyond its dimensions hold
+anything); requires_grad 2: not compared"""
 DICT = Record("slot", "keys", "key_records", "used", "ordered")
 """slot: address of an object's pointer to the dict, or 0. When the dict's version tag has changed, the keys are
 compared one by one and the new tag kept. used: its length, or -1. ordered: the keys are all it has, in this order."""

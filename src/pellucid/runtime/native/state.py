@@ -45,11 +45,12 @@ class DictWatch:
 @dataclass(slots=True)
 class Watch:
     """words: (address, mask) -> expected, compared in order; owned: address -> expected, compared only after somewhere
-    an object's class or dictionary was replaced; blocks: BLOCK records of tensors."""
+    an object's class or dictionary was replaced; blocks: tensors' TensorImpl and LAYOUT
+    by identity."""
 
     words: dict[tuple[int, int], int] = field(default_factory=dict)
     owned: dict[int, int] = field(default_factory=dict)
-    blocks: dict[int, list[int]] = field(default_factory=dict)
+    blocks: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     dicts: list[DictWatch] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)
     owners: dict[int, DictWatch] = field(default_factory=dict)
@@ -181,13 +182,16 @@ def state_words_for_tensor(w: Watch, t: torch.Tensor, requires_grad: bool = True
     known = w.blocks.get(id(t))
     if known is not None:
         if requires_grad:
-            known[-1] = grad
+            words = known[1]
+            w.blocks[id(t)] = (known[0], (*words[:R.BLOCK_WORDS], grad, *words[R.BLOCK_WORDS + 1:]))
         return
     first = o.keyset + 8 - 8 * R.BLOCK_WORDS
     if not (first <= o.ndim and o.dtype >= first):
         raise Unavailable("the words of a tensor do not lie together")
-    w.blocks[id(t)] = [*(word(impl + first + 8 * k) for k in range(R.BLOCK_WORDS)), id(t), impl,
-                       grad if requires_grad else 2]
+    unused = {at + 8 * d - first for at in (o.sizes, o.strides) for d in range(t.dim(), INLINE_DIMS)}
+    masks = [0 if 8 * k in unused else (1 << 64) - 1 for k in range(R.BLOCK_WORDS)]
+    values = [word(impl + first + 8 * k) & m for k, m in enumerate(masks)]
+    w.blocks[id(t)] = (impl, (*values, grad if requires_grad else 2, *masks))
 
 
 __all__ = ["ABSENT", "ANY", "DictWatch", "Watch", "half_word", "plain_key", "state_words_for_cell",

@@ -25,8 +25,8 @@ SMALL_ARENA = 1 << 14
 RELEASE_NS = 20_000
 """Plans estimated to take longer release the GIL."""
 BYTES_PER_NS, FLOPS_PER_NS = 10.0, 60.0
-_POINTERS = {"input_records", "constants", "symbol_records", "program_records", "condition_records", "place_records",
-             "fixed_records", "new_records", "step_words", "commit_records", "output_records"}
+_POINTERS = {"input_records", "read_records", "constants", "symbol_records", "program_records", "condition_records",
+             "place_records", "fixed_records", "new_records", "step_words", "commit_records", "output_records"}
 
 
 def bits(x: float) -> int:
@@ -67,6 +67,8 @@ class TableBuilder:
         """Objects that the table points to."""
         self.number: dict[BufferId, int] = {b.id: k for k, b in enumerate(plan.buffers)}
         self.buffers: dict[BufferId, Buffer] = {b.id: b for b in plan.buffers}
+        self.named: set[BufferId] = set()
+        """The buffers whose address something reads."""
         self.step_of: list[int] = []
         """For each native step, the number of the plan's step."""
         self.kept = 0
@@ -82,7 +84,7 @@ class TableBuilder:
     def view_handle(self, v: View) -> list[int]:
         """A HANDLE record: the view as a tensor."""
         buffer = self.buffers[v.buffer]
-        return [self.number[v.buffer], self.values.of(v.offset), len(v.shape), self.values.run(v.shape),
+        return [self.slot(v.buffer), self.values.of(v.offset), len(v.shape), self.values.run(v.shape),
                 self.values.run(v.strides), dtype_code(v.dtype), v.dtype.itemsize, self.whole_input(v, buffer)]
 
     def whole_input(self, v: View, buffer: Buffer) -> int:
@@ -105,7 +107,7 @@ class TableBuilder:
             new = self.new_number[v.buffer]
             self.adopted.add(v.buffer)
         self.kept += 1
-        return [self.number[v.buffer], self.values.of(v.offset), len(v.shape), self.values.run(v.shape),
+        return [self.slot(v.buffer), self.values.of(v.offset), len(v.shape), self.values.run(v.shape),
                 self.values.run(v.strides), dtype_code(v.dtype), v.dtype.itemsize, new, int(adopt)]
 
     def _written_once(self, buffer: BufferId) -> bool:
@@ -124,6 +126,11 @@ class TableBuilder:
         used += [o.input for o in plan.outputs if isinstance(o, ViewOfInput)]
         return max(used, default=-1) + 1
 
+    def slot(self, buffer: BufferId) -> int:
+        """Where the address of a buffer stands that a step, an output or a commit names."""
+        self.named.add(buffer)
+        return self.number[buffer]
+
     def _inputs(self, blob: Blob, count: int) -> list[int]:
         by_index: dict[int, Buffer] = {b.index: b for b in self.plan.buffers
                                        if b.space in ("input", "constant") and b.index is not None}
@@ -141,6 +148,21 @@ class TableBuilder:
                 words += [1, -1, 0, 0, 0, 0, self.values.symbol(scalars[i].sym), 0]
             else:
                 words += [2, -1, 0, 0, 0, 0, 0, 0]
+        return words
+
+    def _reads(self) -> list[int]:
+        """READ records of the arguments that a step, an output or a commit names; called when all are written."""
+        written = self._written_inputs()
+        words: list[int] = []
+        for b in self.plan.buffers:
+            if b.space not in ("input", "constant") or b.index is None or b.id not in self.named:
+                continue
+            kind = R.READ_WRITTEN if b.id in written else R.READ_TENSOR
+            words += R.READ.words(kind=kind, argument=b.index, buffer=self.number[b.id],
+                                  itemsize=b.dtype.itemsize)
+        for d in self.plan.symbols:
+            if d.dim is None:
+                words += R.READ.words(kind=R.READ_INTEGER, argument=d.input, value=self.values.symbol(d.sym))
         return words
 
     def _written_inputs(self) -> set[BufferId]:
@@ -166,7 +188,7 @@ class TableBuilder:
         v = self.values
         return [R.STEP_KERNEL, R.KERNEL_STEP.size // 8 + len(k.buffers), self.kernels[k.name], len(k.buffers),
                 v.run(k.symbols), v.of(step.extent), v.of(step.grain), int(step.can_raise or k.can_raise),
-                *(self.number[b.id] for b in k.buffers)]
+                *(self.slot(b.id) for b in k.buffers)]
 
     def _outputs(self) -> tuple[list[int], list[int], int]:
         """(NEW records, OUTPUT records, number of new tensors)"""
@@ -175,7 +197,7 @@ class TableBuilder:
         made: list[int] = []
         for b, k in self.new_number.items():
             buf = self.buffers[b]
-            news += [self.number[b], k, dtype_code(buf.dtype), len(buf.shape), v.run(buf.shape), v.run(buf.strides),
+            news += [self.slot(b), k, dtype_code(buf.dtype), len(buf.shape), v.run(buf.shape), v.run(buf.strides),
                      int(b in self.adopted), self._image(buf)]
         for o in self.plan.outputs:
             place = [len(o.shape), v.run(o.shape), v.run(o.strides), v.of(o.offset)]
@@ -235,25 +257,27 @@ class TableBuilder:
             steps += [self._kernel(s)] if isinstance(s, KernelStep) else extern_steps(self, s)
             self.step_of += [k] * (len(steps) - len(self.step_of))
         news, outputs, new_count = self._outputs()
-        places = [w for p in plan.places for w in (self.number[p.buffer], v.of(p.offset))]
+        places = [w for p in plan.places for w in (self.slot(p.buffer), v.of(p.offset))]
         commits = [w for c in plan.commits for w in (
-            c.input, self.number[c.buffer], dtype_code(self.buffers[c.buffer].dtype), len(c.shape), v.run(c.shape),
+            c.input, self.slot(c.buffer), dtype_code(self.buffers[c.buffer].dtype), len(c.shape), v.run(c.shape),
             v.run(c.strides))]
         conditions = [w for g in self.guards for w in (R.CONDITION_OPS[g.op], v.of(g.lhs), v.of(g.rhs))]
         head["arena_bytes"] = v.of(plan.arena_bytes)
         program = [w for op in v.program for w in op]
-        dynamic = bool(v.program or v.symbols)
+        dynamic, reads = bool(v.program or v.symbols), self._reads()
         for name, words in (("symbol_records", symbols), ("program_records", program),
                             ("condition_records", conditions),
                             ("place_records",
                              places), ("new_records", news), ("step_words", [w for s in steps for w in s]),
-                            ("commit_records", commits), ("output_records", outputs), ("constants", v.constants),
+                            ("commit_records", commits), ("read_records", reads), ("output_records", outputs),
+                            ("constants", v.constants),
                             ("fixed_records", [])):
             head[name] = blob.add(words)
         head["input_records"] = 8 * first
         small = type(plan.arena_bytes) is int and plan.arena_bytes <= SMALL_ARENA and plan.places
         head |= {
-            "inputs": count, "buffers": len(plan.buffers), "values": len(v.constants), "dynamic": int(dynamic),
+            "inputs": count, "reads": len(reads) // len(R.READ.fields), "buffers": len(plan.buffers),
+            "values": len(v.constants), "dynamic": int(dynamic),
             "symbols": len(symbols) // 3, "program": len(v.program), "conditions": len(self.guards),
             "places": len(plan.places), "news": new_count, "steps": len(steps), "commits": len(plan.commits),
             "writes": int(bool(plan.commits) or bool(self._written_inputs())),
