@@ -30,6 +30,8 @@ test-reference: $(VENV)/.installed
 
 soak: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py --seconds $(SOAK)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py --seconds $(SOAK) --unlocked
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lifetimes.py
 
 fuzz: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.capture.fuzz.run --seconds $(FUZZ)

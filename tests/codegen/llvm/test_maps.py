@@ -45,6 +45,19 @@ def test_nothing_outside_is_written(dtype: torch.dtype) -> None:
     assert torch.equal(whole[:, :3], before[:, :3]) and torch.equal(whole[:, 24:], before[:, 24:])
 
 
+@pytest.mark.parametrize("to", DTYPES)
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64, torch.int64, torch.int32, torch.int16])
+def test_narrowing_writes_nothing_outside(to: torch.dtype, wide: torch.dtype) -> None:
+    for n in (1, 2, 5, 9, 16, 17, 33, 65):
+        whole = sample((4, 80), to)
+        before = whole.clone()
+        x = sample((4, n), wide, 1).abs()
+        b, body = map_kernel(lambda p: cast(call("add", p, p), to), [x], whole[:, 3:3 + n])
+        assert b.run(body) == 0
+        assert torch.equal(whole[:, 3:3 + n], (x + x).to(to)), n
+        assert torch.equal(whole[:, :3], before[:, :3]) and torch.equal(whole[:, 3 + n:], before[:, 3 + n:]), n
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int8, torch.int64])
 def test_strided_reads_and_writes(dtype: torch.dtype) -> None:
     x = sample((13, 37), dtype).t()

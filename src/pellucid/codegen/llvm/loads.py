@@ -465,6 +465,10 @@ def _store_contiguous(f: Function, w: Write, a: Linear, v: V) -> None:
                 else f.splat_name(text, element, lanes, v.depth))
     if live is None:
         f.line(f"store {t} {text}, ptr {p}, align {align}")
+    elif f.count is not None and f.count.value == 1:
+        # LLVM would store a truncated lane under such a constant mask in its width before the truncation (AVX-512).
+        one = f.here(f"extractelement {t} {text}, i64 0")
+        f.line(f"store {element} {one}, ptr {p}, align {align}")
     elif _can_mask(f, element):
         mt = vec("i1", lanes)
         name = f"@llvm.masked.store.{mangle(element, lanes)}.p0"
