@@ -121,7 +121,7 @@ class Soak:
         elif kind in ("parameter", "data"):
             v = float(rng.randrange(1, 4))
             self.history["weight"].append(v)
-            if kind == "data":
+            if kind == "data" and self.lock:    # in the middle of a call torch itself reads memory given back
                 self.model.weight.data = torch.full((4, 4), v)
             else:
                 self.model.weight = nn.Parameter(torch.full((4, 4), v))

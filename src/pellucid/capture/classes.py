@@ -33,7 +33,8 @@ class ClassInfo:
         d = self.find("__delattr__")
         self.custom_del = d if type(d) is types.FunctionType else None
         self.getattr = self.find("__getattr__")
-        self.has_dict = cls.__dictoffset__ != 0
+        # A class may have room for a dictionary and not show it (typing.TypeVar from 3.12 on).
+        self.has_dict = cls.__dictoffset__ != 0 and any("__dict__" in k.__dict__ for k in cls.__mro__)
 
     def find(self, name: str) -> Any:
         """The raw attribute `name` of the class (no descriptor is called), or MISSING."""

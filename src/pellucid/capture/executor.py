@@ -68,13 +68,15 @@ def link(f: Frame, pop: int, entered: Frame, then: Then | None = None) -> Frame:
     return entered
 
 
-def skip(f: Frame) -> None:
-    """Drop the operands of the instruction that f stands at and move behind it, for a result delivered later."""
+def skip(f: Frame, then: str = "push") -> None:
+    """Drop the operands of the instruction that f stands at and move behind it, for a result delivered later. What the
+    instruction leaves below its result stays; it lies lowest."""
     instr = f.code.instrs[f.index]
     e = EFFECTS[instr.op]
-    popped = (e(instr.arg) if callable(e) else e)[0]
-    if popped:
-        del f.stack[-popped:]
+    popped, pushed = e(instr.arg) if callable(e) else e
+    stays = 0 if then == "again" else pushed if then == "drop" else max(pushed - 1, 0)
+    if popped > stays:
+        del f.stack[len(f.stack) - popped + stays:]
     f.index += 1
 
 

@@ -84,7 +84,7 @@ def generator_effect(cx: Capture, v: GeneratorVal) -> Effect:
 
 
 _PASSED = frozenset(("PUSH_EXC_INFO", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_DEREF", "LOAD_FAST", "BUILD_TUPLE",
-                     "CHECK_EXC_MATCH", "COPY", "SWAP", "POP_EXCEPT"))
+                     "CHECK_EXC_MATCH", "COPY", "SWAP", "POP_EXCEPT", "STOPITERATION_ERROR"))
 _CATCH_ALL = frozenset(("BaseException", "GeneratorExit"))
 
 
@@ -102,7 +102,7 @@ def closing_is_seen(code: Code, index: int) -> bool:
                 at = instr.arg            # the way of an exception that does not match
             elif instr.op == "POP_JUMP_IF_TRUE":
                 at += 1
-            elif instr.op == "RERAISE":
+            elif instr.op in ("RERAISE", "CLEANUP_THROW"):     # the latter after a `yield from`, 3.12 on
                 break
             else:
                 return True

@@ -77,6 +77,10 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
             raise _native(cx, op, a, b)
     if (ta is OpaqueVal or tb is OpaqueVal) and not (isinstance(a, InstanceVal) or isinstance(b, InstanceVal)):
         raise _native(cx, op, a, b)
+    if ta is Const and op is operator.mod and isinstance(b, InstanceVal) and isinstance(b.base, TupleVal) \
+            and type(a.value) is str:
+        b.pytype(cx)
+        b = b.base              # a tuple's items, whatever is derived from it
     if ta is Const and type(a.value) in (str, bytes) and op in (operator.mod, operator.imod) and (
             tb is TensorVal or isinstance(b, InstanceVal)):
         raise _native(cx, op, a, b)          # the text of an object
@@ -495,9 +499,16 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
     xb = b.base if isinstance(b, InstanceVal) and b.base is not None and not b.is_exception else b
     if xa is not a or xb is not b:
         return compare(cx, op, xa, xb)
+    if _compared_by_c(la) or _compared_by_c(rb):
+        raise _native(cx, op, a, b)
     if equality:
         return TRUE if identical(cx, a, b) is (op is operator.eq) else FALSE
     raise _not_ordered(cx, op, a, b)
+
+
+def _compared_by_c(raw: Any) -> bool:
+    """Whether a class's special method is C code of its own: decimal.Decimal's (a class in the heap from 3.13 on)."""
+    return raw is not MISSING and getattr(raw, "__objclass__", type) not in (object, BaseException)
 
 # Modules that need this one: bound when all are loaded.
 from . import polyfills as _polyfills  # noqa: E402

@@ -5,6 +5,7 @@ The layout of `Build(kind, parts, detail)`:
 kind           parts                                     detail
 tuple          elements                                  None, or the class (a named tuple, torch.Size ...)
 list set frozenset  elements                             None
+remade_set          elements, before them those gone     (how many more its table had room for, how many are gone)
 dict           key, value, key, value ...                None, or the class (an OrderedDict)
 defaultdict    factory, key, value, key, value ...       None
 deque          elements                                  maxlen
@@ -180,11 +181,27 @@ def make_attributed(names: tuple[str, ...], obj: Any, *values: Any) -> Any:
     return obj
 
 
+ROOMS = (4, 16, 64, 256, 1024)
+_NO_KEYS = range(1 << 40, (1 << 40) + ROOMS[-1])
+
+
+def remade_set(history: tuple[int, int], *keys: Any) -> set[Any]:
+    """A set as it iterates after changes. history: (room, gone), how many more its table had room for, and how many of
+    the keys, the first ones, are taken out again."""
+    room, gone = history
+    made = set(keys)
+    made.update(_NO_KEYS[:room])
+    for k in (*_NO_KEYS[:room], *keys[:gone]):
+        made.discard(k)
+    return made
+
+
 _MAKERS: dict[str, Callable[..., Any]] = {
     "tuple": make_tuple,
     "list": lambda d, *p: list(p),
     "set": lambda d, *p: set(p),
     "frozenset": lambda d, *p: frozenset(p),
+    "remade_set": remade_set,
     "dict": make_dict,
     "attributed": make_attributed,
     "defaultdict": lambda d, *p: make_defaultdict(*p),

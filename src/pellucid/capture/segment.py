@@ -371,7 +371,7 @@ def break_exit(cx: Capture, recipes: Recipes, f: Frame, stop: Broken) -> Break:
     if then == "for_iter":
         f.index += 1
     else:
-        skip(f)
+        skip(f, then)
     frames = tuple([frame_state(cx, recipes, g) for g in frames_of(f)])
     return Break(fn, xs, ks, frames, stop.code, stop.message, stop.remedy, stop.stack, then)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,10 +16,13 @@ from .values.constant import FALSE, NONE, TRUE, Const
 from .values.function import MethodVal
 from .values.instance import InstanceVal, exception_value
 from .values.klass import ClassVal
-from .values.mapping import DictVal
 from .values.opaque import OpaqueVal
-from .values.sequence import SequenceVal, TupleVal
+from .values.sequence import TupleVal
 from .values.traceback_ import TracebackVal
+
+_IS_SEQUENCE, _IS_MAPPING = 1 << 5, 1 << 6
+"""Type flags that the collection classes give to what is derived from them or registered."""
+_NO_CLASS = f"called match pattern must be a {'class' if sys.version_info >= (3, 12) else 'type'}"
 
 if TYPE_CHECKING:
     pass
@@ -163,18 +167,10 @@ class Exceptions:
 
     def match_sequence(self, f: Frame, value: Value) -> Value:
         self.frame = f
-        return (
-            TRUE
-            if isinstance(value, SequenceVal) or isinstance(value, InstanceVal) and isinstance(value.base, SequenceVal)
-            else FALSE
-        )
+        return TRUE if value.pytype(self.cx).__flags__ & _IS_SEQUENCE else FALSE
 
     def match_mapping(self, f: Frame, value: Value) -> Value:
-        return (
-            TRUE
-            if isinstance(value, DictVal) or isinstance(value, InstanceVal) and isinstance(value.base, DictVal)
-            else FALSE
-        )
+        return TRUE if value.pytype(self.cx).__flags__ & _IS_MAPPING else FALSE
 
     def match_keys(self, f: Frame, subject: Any, keys: Any) -> Value:
         self.frame = f
@@ -191,7 +187,7 @@ class Exceptions:
         self.frame = f
         c = cls.constant(self.cx)
         if not isinstance(c, type):
-            raise self.cx.raised(TypeError, "called match pattern must be a type")
+            raise self.cx.raised(TypeError, _NO_CLASS)
         if not instance_of(self.cx, subject, c):
             return NONE
         attrs = [n.value for n in names.load(self.cx)]

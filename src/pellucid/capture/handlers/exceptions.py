@@ -76,8 +76,8 @@ def CLEANUP_THROW(m: Machine, f: Frame, arg: Any) -> None:
 def ENTER_WITH(m: Machine, f: Frame, arg: Any) -> Frame | None:
     """Manager -> its __exit__, the result of its __enter__."""
     leave, enter = m.domain.with_parts(f, f.stack[-1])
+    f.stack[-1] = leave         # also where entering is left to Python
     v = m.domain.call(f, enter, [], None)
-    f.stack[-1] = leave
     if type(v) is Frame:
         return link(f, 0, v)
     f.stack.append(v)

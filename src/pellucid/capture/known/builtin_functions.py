@@ -11,6 +11,7 @@ import torch
 from ..classes import MISSING
 from ..operators import binary, compare, unary
 from ..polyfills import polyfill
+from ..polyfills.plain import NO_EXTREME
 from ..values.base import Broken, Invoke, NotConstant, Raised, Value
 from ..values.builtin import KNOWN, BuiltinVal, check_identity
 from ..values.constant import FALSE, NONE, TRUE, Const
@@ -367,7 +368,7 @@ def _extreme(name: str, fn: Any, op: Any) -> Any:
         if not items:
             if "default" in kw:
                 return kw["default"]
-            raise cx.raised(ValueError, f"{name}() arg is an empty sequence")
+            raise cx.raised(ValueError, NO_EXTREME[name])
         best = items[0]
         for x in items[1:]:
             if type(best) is TensorVal or type(x) is TensorVal:

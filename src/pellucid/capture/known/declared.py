@@ -13,9 +13,10 @@ import torch
 
 from ...guards.types import Source
 from ...torchdoor import stateful
+from ..polyfills import polyfill
 from ..values import instance as _instance
 from ..values import opaque as _opaque_value
-from ..values.base import Broken, NotConstant, Value
+from ..values.base import Broken, Invoke, NotConstant, Value
 from ..values.builtin import KNOWN, call_pure, check_identity
 from ..values.constant import NONE
 from .opaque import OPAQUE_ATTRIBUTES
@@ -152,7 +153,14 @@ def _dispatch(cx: Capture, me: Any, args: list[Value], kwargs: dict[str, Value])
     return cx.fixed(found)
 
 
+def _method_of_dispatch(cx: Capture, me: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    """From 3.13 on singledispatchmethod keeps the methods that it makes in a dictionary with weak keys."""
+    return Invoke(polyfill(cx, "single_dispatch_method"), args, kwargs)
+
+
 BY_CODE: dict[int, Any] = {id(functools.singledispatch(len).dispatch.__code__): _dispatch}  # type: ignore[arg-type]
+if sys.version_info >= (3, 13):
+    BY_CODE[id(functools.singledispatchmethod.__get__.__code__)] = _method_of_dispatch
 """Code of a function made anew each time by the standard library, by identity -> fn(cx, function, args, kwargs)."""
 
 

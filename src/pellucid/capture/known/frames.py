@@ -212,6 +212,11 @@ def _exc_info(cx: Capture, args: Args, kw: Kw) -> Any:
     return TupleVal([cx.fixed(exc.cls), exc, _traceback.TracebackVal(exc)])
 
 
+@known(sys.exception)
+def _exception(cx: Capture, args: Args, kw: Kw) -> Any:
+    return cx.machine.handled_exception() or NONE
+
+
 @known(builtins.dir)
 def _dir(cx: Capture, args: Args, kw: Kw) -> Any:
     if not args:

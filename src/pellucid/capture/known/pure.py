@@ -75,6 +75,8 @@ PURE.update((re.compile, re.escape, struct.pack, struct.unpack, struct.calcsize,
              binascii.hexlify, binascii.b2a_base64, binascii.a2b_base64, datetime.date, datetime.timedelta,
              datetime.datetime, datetime.time, datetime.timezone, operator.inv, operator.length_hint,
              inspect.iscoroutinefunction))
+PURE.update(getattr(sys.modules.get("posix"), n) for n in ("_path_normpath", "_path_splitroot_ex")
+            if hasattr(sys.modules.get("posix"), n))
 
 
 def _on_constants(fn: Any) -> Any:

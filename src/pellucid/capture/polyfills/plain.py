@@ -259,14 +259,18 @@ def ascii_(obj):
     return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
 
 
+ORDERED_AS_DICT = repr(collections.OrderedDict(a=1)).startswith("OrderedDict({")
+"""From Python 3.12 on."""
+
+
 def container_repr(v):
     """repr() of a list, tuple, deque or dict (ordered, or with a default) of objects with code of their own."""
     cls = type(v)
     if isinstance(v, dict):
         text = "{" + ", ".join([f"{k!r}: {x!r}" for k, x in v.items()]) + "}"
         if cls is collections.OrderedDict:
-            pairs = [(k, x) for k, x in v.items()]
-            return f"OrderedDict({pairs!r})" if v else "OrderedDict()"
+            inner = text if ORDERED_AS_DICT else repr([(k, x) for k, x in v.items()])
+            return f"OrderedDict({inner})" if v else "OrderedDict()"
         return f"defaultdict({v.default_factory!r}, {text})" if cls is collections.defaultdict else text
     text = ", ".join([repr(x) for x in v])
     if cls is tuple:
@@ -485,6 +489,17 @@ def sum_(iterable, start=0):
 _NOTHING = object()
 
 
+def _no_extreme(fn):
+    try:
+        fn(())
+    except ValueError as e:
+        return str(e)
+
+
+NO_EXTREME = {"min": _no_extreme(min), "max": _no_extreme(max)}
+"""What this Python says of an empty argument."""
+
+
 def _first(args, key, default, name):
     items = args[0] if len(args) == 1 else args
     best = _NOTHING
@@ -495,7 +510,7 @@ def _first(args, key, default, name):
             best, best_key = x, k
     if best is _NOTHING:
         if default is _NOTHING:
-            raise ValueError(f"{name}() arg is an empty sequence")
+            raise ValueError(NO_EXTREME[name])
         return default
     return best
 

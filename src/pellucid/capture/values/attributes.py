@@ -65,7 +65,7 @@ def bind_raw(cx: Capture, v: Value, cls: type, name: str, raw: Any) -> Result:
         return class_constant(cx, cls, name, raw)
     if type(getter) is types.FunctionType:
         owner = v if not isinstance(v, _klass.ClassVal) or v.obj is not cls else Const(None)
-        return Invoke(cx.fixed(getter), [cx.fixed(raw), owner, cx.fixed(cls)])
+        return cx.fixed(getter).call(cx, [cx.fixed(raw), owner, cx.fixed(cls)], {})
     if t is functools.partialmethod:
         raise unsupported(f"functools.partialmethod {name!r} of {cls.__name__}")
     raise Broken("PB112", f"attribute {name!r} of a {cls.__name__} is a descriptor implemented in C ({t.__name__})",

@@ -224,7 +224,12 @@ def _type_method(owner: type, name: str) -> Known | None:
             fn = table.get(name)
             if fn is not None:
                 return fn
+        if name in _COMPARED and name in c.__dict__:
+            return None         # a method of C code of its own, not object's
     return None
+
+
+_COMPARED = frozenset(("__eq__", "__ne__", "__hash__", "__str__", "__reduce_ex__"))
 
 
 def call_class_method(cx: Capture, cls: Value, name: str, args: list[Value], kwargs: dict[str, Value],

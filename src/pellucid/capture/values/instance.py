@@ -115,7 +115,10 @@ class InstanceVal(Value):
         raise self.no_attribute(cx, name)
 
     def no_attribute(self, cx: Capture, name: str) -> Raised:
-        return cx.raised(AttributeError, f"{self.cls.__name__!r} object has no attribute {name!r}")
+        return cx.raised(AttributeError, _messages.not_found(self.cls, name))
+
+    def not_settable(self, cx: Capture, name: str, raw: Any) -> Raised:
+        return cx.raised(AttributeError, _messages.not_settable(self.cls, name, raw is not MISSING))
 
     def module_attribute(self, cx: Capture, name: str) -> Value:
         """nn.Module.__getattr__: parameters, buffers, submodules."""
@@ -167,7 +170,7 @@ class InstanceVal(Value):
                 raise unsupported(f"assigning __class__ of a {self.cls.__name__}")
             raise unsupported(f"setting the attribute {name!r} of a {self.cls.__name__}")
         if not self.info.has_dict:
-            raise cx.raised(AttributeError, f"{self.cls.__name__!r} object has no attribute {name!r}")
+            raise self.not_settable(cx, name, raw)
         self.dict.put(cx, name, value)
         return None
 
@@ -208,6 +211,8 @@ class InstanceVal(Value):
             return Invoke(cx.fixed(deleter), [cx.fixed(raw), self])
         if _is_data(raw):
             raise unsupported(f"deleting the attribute {name!r} of a {self.cls.__name__}")
+        if not self.info.has_dict:
+            raise self.not_settable(cx, name, raw)
         if self.dict.get(cx, name) is None:
             raise self.no_attribute(cx, name)
         self.dict.remove(cx, name)
@@ -223,12 +228,12 @@ class InstanceVal(Value):
                 if name in ("value", "code") and issubclass(self.cls, (StopIteration, SystemExit)) and self.base.items:
                     return self.base.items[0]
                 return Const(self.suppress if name == "__suppress_context__" else None)
-            raise self.no_attribute(cx, name)
+            raise cx.raised(AttributeError, _messages.empty_slot(self.cls, name))
         self.pytype(cx)
         try:
             real = _get(self.obj, name)
-        except AttributeError:
-            raise self.no_attribute(cx, name) from None
+        except AttributeError as e:
+            raise cx.raised(AttributeError, str(e)) from None
         assert self.source is not None
         v = cx.wrap(real, Source("attr", self.source, name))
         if self.slots is None:
@@ -471,6 +476,7 @@ from . import attributes as _attributes  # noqa: E402
 from . import function as _function  # noqa: E402
 from . import keys as _keys  # noqa: E402
 from . import mapping as _mapping  # noqa: E402
+from . import messages as _messages  # noqa: E402
 from . import nn as _nn  # noqa: E402
 from . import sets as _sets  # noqa: E402
 from . import tensor as _tensor  # noqa: E402

@@ -205,8 +205,6 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
     if type(new) is types.FunctionType:
         if hasattr(cls, "_fields") and issubclass(cls, tuple) and "_tuple_new" in new.__globals__:
             return named_tuple(cx, cls, new, args, kwargs)
-        if cls.__flags__ & (1 << 8) and not (cls.__flags__ & (1 << 9)) and not cls.__module__.startswith("torch"):
-            pass
         return Invoke(_polyfills.polyfill(cx, "new_then_init"), [me, TupleVal(args), DictVal(items=dict(kwargs))])
     if not cls.__flags__ & (1 << 9):   # Py_TPFLAGS_HEAPTYPE: a class of C code
         if not issubclass(cls, BaseException):
@@ -289,7 +287,8 @@ def tuple_of(cx: Capture, cls: type, values: list[Value]) -> Value:
     return _instance.InstanceVal(cx, cls, base=TupleVal(values))
 
 
-_GENERATED = frozenset(("__new__", "__repr__", "__getnewargs__", "__init_subclass__", "__class_getitem__"))
+_GENERATED = frozenset(("__new__", "__repr__", "__getnewargs__", "__init_subclass__", "__class_getitem__",
+                        "__replace__"))
 
 
 @functools.cache

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...guards.types import Source
+from ..recipes import ROOMS, remade_set
 from ..types import Build, FromSource, Recipe
-from .base import NotConstant, Result, Value
+from .base import Broken, NotConstant, Result, Value
 from .constant import Const
 from .keys import DataclassKey
 from .mapping import key_value
@@ -35,15 +37,42 @@ def plain(key: Any) -> bool:
     return not isinstance(key, (Value, DataclassKey))
 
 
+_FEW = 6
+"""So many keys are tried in each order."""
+
+
+def _remade(items: KeySet) -> tuple[tuple[int, int], list[Any]]:
+    """(history, order of insertion) by which `recipes.remade_set` gives the program's order. Where none is found the
+    order is that of hashes which differ from process to process, or the capture breaks."""
+    assert items.real is not None
+    keys, wanted = list(items), list(items.real)
+    gone = [k for k in items.gone if k not in items]
+    for room in (0, *ROOMS):
+        for first in ([], gone) if gone else ([],):
+            for order in (keys, wanted):
+                history = room, len(first)
+                if list(remade_set(history, *first, *order)) == wanted:
+                    return history, [*first, *order]
+    if len(keys) <= _FEW:
+        for chance in itertools.permutations(keys):
+            if list(set(chance)) == wanted:
+                return (0, 0), list(chance)
+    if any(isinstance(k, (str, bytes)) for k in keys):
+        return (0, 0), keys
+    raise Broken("PB112", "a set in an order that making it anew does not give")
+
+
 class KeySet(dict[Any, None]):
     """The keys in the order they came, for building the set again; and `real`, a Python set to which the same was done,
     whose order is the program's. None where a key stands for an object, whose address Python's order depends on."""
 
-    __slots__ = ("real",)
+    __slots__ = ("gone", "real")
 
     def __init__(self, keys: Iterable[Any] = (), real: set[Any] | None = None) -> None:
         super().__init__(dict.fromkeys(keys))
         self.real: set[Any] | None = real
+        self.gone: dict[Any, None] = {}
+        """Keys that were taken out one by one: where they lay, others had to make way."""
         if real is None and all(map(plain, self)):
             self.real = set()
             for k in self:
@@ -61,15 +90,17 @@ class KeySet(dict[Any, None]):
         super().__delitem__(key)
         if self.real is not None:
             self.real.discard(key)
+            self.gone[key] = None
 
     def pop(self, key: Any, default: Any = None) -> Any:
         if self.real is not None:
             self.real.discard(key)
+            self.gone[key] = None
         return super().pop(key, default)
 
     def clear(self) -> None:
         super().clear()
-        self.real = set()
+        self.real, self.gone = set(), {}
 
     def duplicate(self) -> KeySet:
         return KeySet(self, None if self.real is None else self.real.copy())
@@ -159,8 +190,14 @@ class SetVal(Value):
             assert self.source is not None
             return FromSource(self.source)
         assert self.items is not None
-        return Build("frozenset" if self.cls is frozenset else "set",
-                     tuple([cx.recipe(key_value(cx, k)) for k in self.items]))
+        keys, real = list(self.items), self.items.real
+        history = 0, 0
+        if real is not None and self.cls is set:
+            history, keys = _remade(self.items)
+        parts = tuple([cx.recipe(key_value(cx, k)) for k in keys])
+        if history != (0, 0):
+            return Build("remade_set", parts, history)
+        return Build("frozenset" if self.cls is frozenset else "set", parts)
 
 # Modules that need this one: bound when all are loaded.
 from . import iterator as _iterator  # noqa: E402
