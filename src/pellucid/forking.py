@@ -5,10 +5,11 @@ thread held, or a half-written module of LLVM, would stay as it is for ever.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 WAIT = 10.0     # seconds; a compile that itself waits for something of the forking thread must not stop it for good
@@ -74,7 +75,22 @@ def short(lock: Any) -> Any:
     return lock
 
 
+def _before() -> None:
+    """LLVM's lock is also held by who gives code back, outside any compile; the thread that forks holds it meanwhile."""
+    _gate.hold(WAIT)
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    lock = getattr(library, "_lock", nullcontext())
+    _llvm.append(lock)
+    lock.__enter__()
+
+
+def _in_parent() -> None:
+    _llvm.pop().__exit__(None, None, None)
+    _gate.release()
+
+
 def _in_child() -> None:
+    _llvm.pop().__exit__(None, None, None)
     _gate.others_ended()
     for lock in list(_short):
         owned = getattr(lock, "_is_owned", None)
@@ -82,4 +98,5 @@ def _in_child() -> None:
             lock._at_fork_reinit()
 
 
-os.register_at_fork(before=lambda: _gate.hold(WAIT), after_in_parent=_gate.release, after_in_child=_in_child)
+_llvm: list[Any] = []
+os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

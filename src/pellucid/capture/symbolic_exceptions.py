@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +21,20 @@ from .values.traceback_ import TracebackVal
 
 _IS_SEQUENCE, _IS_MAPPING = 1 << 5, 1 << 6
 """Type flags that the collection classes give to what is derived from them or registered."""
-_NO_CLASS = f"called match pattern must be a {'class' if sys.version_info >= (3, 12) else 'type'}"
+
+
+def _no_class() -> str:
+    """What this Python says of a class pattern that names no class."""
+    try:
+        match 0:
+            case _IS_SEQUENCE():    # type: ignore[misc]
+                pass
+    except TypeError as e:
+        return str(e)
+    return ""
+
+
+_NO_CLASS = _no_class()
 
 if TYPE_CHECKING:
     pass

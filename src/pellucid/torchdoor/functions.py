@@ -12,7 +12,6 @@ WEIGHT_NORM = torch._weight_norm
 ALL_TRUE: tuple[Any, ...] = (torch._is_all_true, torch.Tensor._is_all_true)
 ANY_TRUE: tuple[Any, ...] = (torch._is_any_true, torch.Tensor._is_any_true)
 BUILTIN_MODULES: tuple[Any, ...] = (torch.fft, torch._C._nn)
-FUNCTION_APPLY = torch.autograd.Function.apply.__func__     # type: ignore[attr-defined]
 CONTEXT = torch.autograd.function.FunctionCtx
 NO_SETUP = torch.autograd.function._SingleLevelFunction.setup_context
 

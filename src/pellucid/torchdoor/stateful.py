@@ -52,6 +52,16 @@ def declared_constant(fn: Any) -> bool:
     return getattr(fn, "_dynamo_marked_constant", False) is True
 
 
+HIGHER_ORDER = {
+    ("torch", "cond"): "cond",
+    ("torch._higher_order_ops.cond", "cond"): "cond",
+    ("torch._higher_order_ops.while_loop", "while_loop"): "while_loop",
+    ("torch._higher_order_ops.associative_scan", "associative_scan"): "associative_scan",
+    ("torch.utils.checkpoint", "checkpoint"): "checkpoint",
+    ("torch.nn.modules.module", "Module.to"): "module_to",
+}
+"""(module, name) of functions that capture says in its own way."""
+
 COMPILING = tuple(_get(p) for p in ("_utils.is_compiling",))
 
 LOGGING = tuple(_get(p) for p in ("_C._log_api_usage_once",))

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._higher_order_ops import while_loop
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from .harness import Programs, one
@@ -60,6 +62,58 @@ def cond_of_tensor(x: Tensor) -> Any:
 @programs(one, breaks=True)
 def cond_of_size(x: Tensor) -> Any:
     return torch.cond(torch.tensor(x.shape[0] > 1), lambda y: y + 1, lambda y: y - 1, [x])
+
+
+@programs()
+def cond_of_a_known_number(x: Tensor) -> Any:
+    return torch.cond(x.shape[0] > 1, lambda y, z: y + z, lambda y, z: y - z, (x, x * 2))
+
+
+@programs()
+def while_of_numbers(x: Tensor) -> Any:
+    return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0, x))
+
+
+@programs()
+def scan_of_a_tensor(x: Tensor) -> Any:
+    return associative_scan(lambda a, b: a + b, x, 1, combine_mode="generic")
+
+
+@programs()
+def scan_of_pairs_from_the_end(x: Tensor) -> Any:
+    def combine(a: Any, b: Any) -> Any:
+        return a[0] * b[0], b[0] * a[1] + b[1]
+
+    return associative_scan(combine, (x, x + 1), 1, reverse=True, combine_mode="generic")
+
+
+@programs()
+def checkpointed_without_gradients(x: Tensor) -> Any:
+    with torch.no_grad():
+        return checkpoint(lambda y, k: (y * k).sin(), x, k=2, use_reentrant=False)
+
+
+@programs.factory()
+def module_moved_to_where_it_is() -> Any:
+    torch.manual_seed(0)
+    net = nn.Linear(3, 4)
+
+    def fn(x: Tensor) -> Any:
+        return net.to(torch.float32)(x), net.to("cpu") is net, net.to(device="cpu", dtype=torch.float32) is net
+
+    return fn
+
+
+@programs.factory(breaks=True)
+def module_moved_to_another_dtype() -> Any:
+    torch.manual_seed(0)
+    net = nn.Linear(3, 4)
+
+    def fn(x: Tensor) -> Any:
+        y = net.to(torch.float64)(x.double())
+        return y, net.to(torch.float32).weight.dtype
+
+    return fn
 
 
 # ------------------------------------------------------------------ vmap and func

@@ -159,7 +159,7 @@ def _method_of_dispatch(cx: Capture, me: Any, args: list[Value], kwargs: dict[st
 
 
 BY_CODE: dict[int, Any] = {id(functools.singledispatch(len).dispatch.__code__): _dispatch}  # type: ignore[arg-type]
-if sys.version_info >= (3, 13):
+if hasattr(functools.singledispatchmethod(len), "_method_cache"):
     BY_CODE[id(functools.singledispatchmethod.__get__.__code__)] = _method_of_dispatch
 """Code of a function made anew each time by the standard library, by identity -> fn(cx, function, args, kwargs)."""
 

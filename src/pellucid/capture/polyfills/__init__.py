@@ -5,13 +5,13 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from . import dispatching, iterators, ordering, plain
+from . import dispatching, higher_order, iterators, ordering, plain
 
 if TYPE_CHECKING:
     from ..state import Capture
     from ..values.base import Value
 
-_MODULES = (plain, iterators, ordering, dispatching)
+_MODULES = (plain, iterators, ordering, dispatching, higher_order)
 POLYFILLS: dict[str, types.FunctionType] = {}
 for _m in _MODULES:
     _found = {n: f for n, f in vars(_m).items() if isinstance(f, types.FunctionType) and f.__module__ == _m.__name__}

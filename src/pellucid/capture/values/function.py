@@ -234,6 +234,8 @@ class FunctionVal(Value):
             by_code = _declared.BY_CODE.get(id(self.code))
             if r is None and by_code is not None:
                 r = by_code(cx, self, args, kwargs)
+            if r is None:
+                r = _higher_order.call_higher_order(cx, self, self.obj, args, kwargs)
             if r is None and self.obj.__dict__:
                 r = _declared.call_declared(cx, self, self.obj, args, kwargs)
             if r is not None:
@@ -387,6 +389,7 @@ def wrap_partial(cx: Capture, obj: Any, source: Source) -> Value:
 
 # Modules that need this one: bound when all are loaded.
 from ..known import declared as _declared  # noqa: E402
+from ..known import higher_order as _higher_order  # noqa: E402
 from . import attributes as _attributes  # noqa: E402
 from . import builtin as _builtin  # noqa: E402
 from . import globals_ as _globals  # noqa: E402

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-_NEW = sys.version_info >= (3, 13)
+
+def _of_new_attribute() -> str:
+    try:
+        object().new = 0    # type: ignore[attr-defined]
+    except AttributeError as e:
+        return str(e)
+    return ""
+
+
+_NEW = _of_new_attribute() != "'object' object has no attribute 'new'"
+"""From 3.13 on."""
 
 
 def not_found(cls: type, name: Any) -> str:
