@@ -76,7 +76,7 @@ def short(lock: Any) -> Any:
 
 
 def _before() -> None:
-    """LLVM's lock is also held by who gives code back, outside any compile; the thread that forks holds it meanwhile."""
+    """LLVM's lock is also held by who gives code back, outside any compile: the thread that forks takes it first."""
     _gate.hold(WAIT)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     lock = getattr(library, "_lock", nullcontext())
