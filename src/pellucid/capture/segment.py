@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..bytecode.flow import live_slots
 from ..guards.evaluate import same
 from ..guards.types import Guard, Source
+from ..ops.torch_level import complex_views
 from ..torchdoor import autocast
 from .executor import Machine, Returned, Stopped, skip
 from .frames import UNBOUND, Frame, Then
@@ -349,6 +350,9 @@ def finish(cx: Capture, domain: Symbolic, machine: Machine, outcome: Any) -> Seg
             raise CannotContinue(Broken("PB108", f"the generator {g.frame.code.qualname} is given up half-way"),
                                  "its cleanup must run at that moment")
     (exit_, effects), shared = inline_once((exit_, effects), recipes.shared)
+    if left := cx.builder.left_together(tuple(recipes.outputs)):
+        complex_views.apart.update(left)
+        raise applied.again("a complex view whose tensor also leaves")
     graph = cx.builder.finish(tuple(recipes.outputs))
     guards = (cx.guards if cx.asks_grad else [_whatever_grad(g) for g in cx.guards]) + final_guards(cx)
     guards += distinct_guards(cx)

@@ -75,6 +75,9 @@ class GraphBuilder:
         self.writes = 0
         self.written: ValueId = -1
         """The storage that was written last."""
+        self.shared: list[tuple[ValueId, ValueId, Any]] = []
+        """Storages that a program sees as one, where a copy stands for a view with another dtype, and the cause: they
+        are not written any more, and do not leave the graph together."""
         self.complex = False
         """Whether a value is complex: loops have no complex numbers, so only views and opaque calls take these."""
 
@@ -177,6 +180,19 @@ class GraphBuilder:
         """Whether the storage of value `id` has been written to in this graph."""
         return self._original(self.roots[id]) in self._current
 
+    def share(self, one: ValueId, other: ValueId, cause: Any) -> None:
+        self.shared.append((one, other, cause))
+
+    def left_together(self, outputs: tuple[Val, ...]) -> list[Any]:
+        """The causes of those shared storages that both leave the graph."""
+        leaving = {self.storage(v) for v in outputs}
+        return [cause for one, other, cause in self.shared if one in leaving and other in leaving]
+
+    def from_outside(self, v: Val) -> bool:
+        """Whether v's storage is that of an input."""
+        original = self.storage(v)
+        return any(i.value == original for i in self.inputs)
+
     def _fresh_in(self, a: Any) -> Any:
         if type(a) is tuple or type(a) is list:
             return tuple([self.fresh(x) if type(x) is Val else self._fresh_in(x) for x in a])
@@ -192,6 +208,10 @@ class GraphBuilder:
         if self.complex and target.meta != target.root.meta:
             self._no_complex("an in-place write to a view", (target,), ())
         original = self._original(target.root.id)
+        if any(original in pair for pair in self.shared):
+            from ..ops.errors import Unsupported
+
+            raise Unsupported("a write to a tensor that shares its memory with a complex view of it", "clone it first")
         root = target.root
         m = target.meta
         new_root = self._val(root.meta, None, original)

@@ -30,7 +30,7 @@ in_python: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 class Again(CannotContinue):
-    """A forward could not be followed: capture again, now that its class is in `in_python`."""
+    """Something was assumed that does not hold: capture again, now that it is noted (a class in `in_python`, say)."""
 
 
 def begin(cls: type) -> None:
@@ -57,9 +57,13 @@ def apply(cx: Capture, cls: Value, args: Args) -> Invoke | None:
         cx.fixed(end)])
 
 
+def again(why: str) -> Again:
+    return Again(give_up(why), why)
+
+
 def refuse(cx: Capture, why: str) -> None:
     in_python.add(cx.applying[-1][0])
-    raise Again(give_up(why), why)
+    raise again(why)
 
 
 @known(begin)

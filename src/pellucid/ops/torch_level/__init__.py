@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     activations,
     attention,
     casts,
+    complex_views,
     convolution,
     creation,
     fused,

@@ -127,9 +127,9 @@ def to_copy(b: GraphBuilder, input: Val, *, dtype: Any = None, layout: Any = Non
     return to(b, input, dtype=dtype, device=device or "cpu", copy=True, memory_format=memory_format)
 
 
-@expansion("torch.real", "torch.conj", "Tensor.conj", "Tensor.resolve_conj", "torch.resolve_conj",
+@expansion("torch.conj", "Tensor.conj", "Tensor.resolve_conj", "torch.resolve_conj",
            "torch.conj_physical", "Tensor.resolve_neg", "torch.resolve_neg")
-def real(b: GraphBuilder, input: Val) -> Val:
+def conj(b: GraphBuilder, input: Val) -> Val:
     if need_tensor(input).meta.dtype.is_complex:
         raise Unsupported("complex tensors", "keep real and imaginary parts apart")
     return input
