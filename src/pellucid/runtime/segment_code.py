@@ -128,23 +128,31 @@ class _Text:
     def exit_break(self, exit: Break, table_of: TableOf, recheck: bool) -> None:
         after, failed = resume_after(exit, recheck), resume_exception(exit, recheck)
         operands = [exit.function, *exit.args, *(r for _, r in exit.kwargs)]
-        ready = self.before_effects([*operands, *after.slots, *(failed.slots if failed else ())])
+        handled = next((f.handled for f in reversed(exit.frames) if f.handled is not None), None)
+        ready = self.before_effects([*operands, *after.slots, *(failed.slots if failed else ()),
+                                     *([handled] if handled is not None else ())])
         self.effects()
         arguments = [self._ready(exit.function, ready), *(self._ready(r, ready) for r in exit.args),
                      *(f"{k}={self._ready(r, ready)}" for k, r in exit.kwargs)]
         places = places_of(exit.stack, exit.frames)
         call = self.native_call(exit.stack, places, exit.frames, arguments, bool(exit.kwargs))
         self.bind("next_table", table_of(after))
-        if failed is None:
+        if failed is None and handled is None:
             self.add(f"native = {call}")
         else:
-            self.bind("failed_table", table_of(failed))
             self.add("try:")
             self.add(f"    native = {call}")
             self.add("except BaseException as error:")
-            self.add("    native = trim(error)")
-            self.bind("trim", _trim(sum(p < failed.handler_frame for p in places)))
-            self.add(f"    return failed_table, {self.slots(failed.slots, ready)}")
+            if handled is not None:
+                self.bind("in_context", _in_context)
+                self.add(f"    in_context(error, {self._ready(handled, ready)})")
+            if failed is None:
+                self.add("    raise")
+            else:
+                self.bind("failed_table", table_of(failed))
+                self.add("    native = trim(error)")
+                self.bind("trim", _trim(sum(p < failed.handler_frame for p in places)))
+                self.add(f"    return failed_table, {self.slots(failed.slots, ready)}")
         self.add(f"return next_table, {self.slots(after.slots, ready)}")
 
     def exit_branch(self, exit: Branch, table_of: TableOf, recheck: bool) -> None:
@@ -182,6 +190,16 @@ def places_of(stack: UserStack, frames: Sequence[FrameState]) -> list[int]:
         places.append(at)
         at = min(at + 1, len(frames) - 1)
     return places
+
+
+def _in_context(error: BaseException, handled: BaseException | None) -> None:
+    """An exception of an operation that stands in a handler has what is handled there as the end of its context."""
+    seen: set[int] = set()
+    while error is not handled and error.__context__ is not None and id(error) not in seen:
+        seen.add(id(error))
+        error = error.__context__
+    if error is not handled and error.__context__ is None:
+        error.__context__ = handled
 
 
 def _trim(outer: int) -> Callable[[BaseException], BaseException]:

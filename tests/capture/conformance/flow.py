@@ -769,3 +769,30 @@ def caught_across_a_break(x):
         inner()
     except KeyError as e:
         return x * 2, str(e)
+
+
+@programs(breaks=True)
+def error_of_an_operation_in_a_handler(x):
+    def context(e):
+        chain = []
+        while e is not None:
+            chain.append(type(e).__name__)
+            e = e.__context__
+        return chain
+
+    out = []
+    try:
+        try:
+            [][3]
+        except IndexError:
+            x - torch.zeros(7, 2, 5)
+    except Exception as e:
+        out.append(context(e))
+    try:
+        try:
+            {}["k"]
+        finally:
+            x.reshape(1000)
+    except Exception as e:
+        out.append(context(e))
+    return out
