@@ -94,6 +94,9 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
         r = size_binary(cx, op, a, b)
         if r is not None:
             return r
+    if op in _OF_TEXT and {ta, tb} & _VARYING and any(
+            type(v) is Const and type(v.value) in (str, bytes) for v in (a, b)):
+        raise _native(cx, op, a, b)          # text made of a number that varies
     if op in INPLACE:
         name, plain = INPLACE[op]
         if ta is ListVal and op in (operator.iadd, operator.imul):
@@ -132,6 +135,10 @@ def binary(cx: Capture, op: Any, a: Value, b: Value) -> Result:
     if ta is Const and type(a.constant(cx)) is str and op is operator.mod:
         return Invoke(_polyfills.polyfill(cx, "percent_format"), [a, b])
     raise _no_operator(cx, op, a, b)
+
+
+_OF_TEXT = frozenset((operator.mul, operator.imul, operator.mod, operator.imod))
+_VARYING = {SizeVal, FloatVal}
 
 
 def _native(cx: Capture, op: Any, a: Value, b: Value) -> Broken:
@@ -226,6 +233,8 @@ def _containers(cx: Capture, op: Any, a: Value, b: Value) -> Value | None:
         if isinstance(s, SequenceVal) and type(n) in (Const, SizeVal):
             count = n.concrete(cx) if type(n) is SizeVal else n.constant(cx)
             if isinstance(count, int):
+                if type(s) is TupleVal and s.cls is tuple and count == 1:
+                    return s
                 return type(s)(s.load(cx) * count, s.cls if s.cls.__name__ == "Size" else None)
     elif op in _SETS and (ta is SetVal or tb is SetVal or ta is ViewVal or tb is ViewVal):
         r = _set_operation(cx, op, a, b)
@@ -492,9 +501,10 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
     python_left, python_right = type(la) is types.FunctionType, type(rb) is types.FunctionType
     if python_left or python_right:
         nothing: Value = NONE
+        below = not python_left and _below(a) is not None or not python_right and _below(b) is not None
         return Invoke(_polyfill(cx, "rich_compare"), [cx.fixed(la) if python_left else nothing,
                                                       cx.fixed(rb) if python_right else nothing, a, b, cx.fixed(op),
-                                                      Const(SYMBOLS.get(op))])
+                                                      Const(SYMBOLS.get(op)), Const(below)])
     xa = a.base if isinstance(a, InstanceVal) and a.base is not None and not a.is_exception else a
     xb = b.base if isinstance(b, InstanceVal) and b.base is not None and not b.is_exception else b
     if xa is not a or xb is not b:
@@ -504,6 +514,18 @@ def _compare_instances(cx: Capture, op: Any, a: Value, b: Value, equality: bool)
     if equality:
         return TRUE if identical(cx, a, b) is (op is operator.eq) else FALSE
     raise _not_ordered(cx, op, a, b)
+
+
+def _below(v: Value) -> Value | None:
+    """The container that v is, or that its class is derived from: what its comparison in C looks at."""
+    if isinstance(v, InstanceVal):
+        return v.base if not v.is_exception else None
+    return v if isinstance(v, (SequenceVal, DictVal, SetVal)) else None
+
+
+def compare_below(cx: Capture, op: Any, a: Value, b: Value) -> Result:
+    """a op b as the containers that they are derived from."""
+    return compare(cx, op, _below(a) or a, _below(b) or b)
 
 
 def _compared_by_c(raw: Any) -> bool:

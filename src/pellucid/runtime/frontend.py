@@ -44,6 +44,8 @@ def _declining(capture: Callable[..., Segment], *args: Any) -> Segment:
         raise RefusedRaise(f"the program raises: {e}") from None
     except CannotContinue as e:
         raise Refused(str(e), e.stop) from None
+    except (RecursionError, MemoryError) as e:
+        raise Refused(f"the program nests too deeply or makes too much for capture ({type(e).__name__})") from None
     except Broken as e:
         raise Refused(str(e), e) from None
     except Stop as e:

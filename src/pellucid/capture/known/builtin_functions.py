@@ -358,6 +358,8 @@ def _hash(cx: Capture, args: Args, kw: Kw) -> Any:
         return Const(hash(v.constant(cx)))
     except NotConstant:
         raise Broken("PB112", "hash() of an object", cx.fixed(hash), args) from None
+    except TypeError as e:
+        raise cx.reraise(e) from None
 
 
 def _extreme(name: str, fn: Any, op: Any) -> Any:

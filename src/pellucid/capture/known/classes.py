@@ -11,8 +11,8 @@ import torch
 
 from ...torchdoor.functions import CONTEXT, NO_SETUP
 from ..classes import MISSING
-from ..operators import identical
-from ..polyfills import polyfill
+from ..operators import compare_below, identical
+from ..polyfills import POLYFILLS, polyfill
 from ..values.base import Broken, Invoke, Value
 from ..values.builtin import TYPE_METHODS, BuiltinVal
 from ..values.constant import FALSE, NONE, TRUE, Const
@@ -94,6 +94,11 @@ def _object_reduce(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
     attributes = dict(s.dict.load(cx))
     state: Value = DictVal(items=attributes) if attributes else NONE
     return TupleVal([cx.fixed(copyreg.__newobj__), TupleVal([cx.fixed(s.cls)]), state, NONE, NONE])  # type: ignore[attr-defined]
+
+
+@known(POLYFILLS["contents_compare"])
+def _contents_compare(cx: Capture, args: Args, kw: Kw) -> Any:
+    return compare_below(cx, args[0].constant(cx), args[1], args[2])
 
 
 TYPE_METHODS[object] = {

@@ -17,7 +17,7 @@ from ..values.constant import FALSE, NONE, TRUE, Const
 from ..values.iterator import GeneratorVal, IterVal
 from ..values.mapping import DictVal, key_value
 from ..values.sequence import ListVal, SequenceVal, SliceVal, TupleVal
-from ..values.sets import KeySet, SetVal
+from ..values.sets import KeySet, SetVal, sought
 from ..values.size import SizeVal
 from ..values.view import ViewVal
 from .iteration import all_of, sort_values, update_dict
@@ -63,8 +63,12 @@ def _protocol(cls: type) -> None:
 def _init(cx: Capture, s: Value, args: Args, kw: Kw) -> Any:
     if isinstance(s, DictVal):
         return update_dict(cx, s, args, kw) or NONE
-    if isinstance(s, ListVal) and args:
-        return list_extend(cx, s, args, kw)
+    if isinstance(s, ListVal):
+        if s.load(cx):
+            return Invoke(polyfill(cx, "list_again"), [s, *args], kw)
+        return list_extend(cx, s, args, kw) if args else NONE
+    if type(s) is SetVal and s.cls is set and (args or s.load(cx)):
+        return Invoke(polyfill(cx, "set_again"), [s, *args], kw)
     return NONE
 
 
@@ -334,14 +338,16 @@ def set_add(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
 
 @method(set, "discard")
 def set_discard(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    s.write(cx).pop(args[0].key(cx), None)
+    s.write(cx).pop(sought(cx, args[0]), None)
     return NONE
 
 
 @method(set, "remove")
 def set_remove(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    k = args[0].key(cx)
+    k = sought(cx, args[0])
     if k not in s.load(cx):
+        if type(args[0]) is SetVal:
+            raise Broken("PB112", "remove() of a set that is no item", cx.fixed(set.remove), [s, *args])
         raise cx.raised(KeyError, k)
     del s.write(cx)[k]
     return NONE
@@ -367,7 +373,7 @@ def set_clear(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
 
 @method(set, "copy")
 def set_copy(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:
-    return SetVal(s.load(cx).duplicate(), s.cls)
+    return s if s.cls is frozenset else SetVal(s.load(cx).duplicate(), s.cls)
 
 
 def _subset(cx: Capture, s: SetVal, args: Args, kw: Kw) -> Any:

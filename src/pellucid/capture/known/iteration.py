@@ -75,6 +75,8 @@ def _frozenset(cx: Capture, args: Args, kw: Kw) -> Any:
 
 
 def _make_set(cx: Capture, args: Args, cls: type) -> Any:
+    if cls is frozenset and args and type(args[0]) is SetVal and args[0].cls is frozenset:
+        return args[0]
     items = all_of(cx, args[0]) if args else []
     if items is None:
         return Invoke(polyfill(cx, cls.__name__), args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,10 @@ def call_known(cx: Capture, me: Value, obj: Any, args: list[Value], kwargs: dict
         return None
     if known is not None:
         check_identity(cx, me)
+        if obj in _arity.CHECKED:
+            error = _arity.misfit(obj, None, len(args), tuple(kwargs))
+            if error is not None:
+                raise cx.reraise(error)
         r = known(cx, args, kwargs)
         if r is not None:
             return r
@@ -203,10 +208,12 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
             and not self.is_exception:
         fn = _type_method(owner, name)
         if fn is not None:
+            _fitting(cx, raw, owner, args, kwargs)
             return fn(cx, self.base, args, kwargs)
     else:
         fn = _type_method(owner, name)
         if fn is not None:
+            _fitting(cx, raw, owner, args, kwargs)
             r = fn(cx, self, args, kwargs)
             if r is not None:
                 return r
@@ -215,6 +222,17 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
     raise unknown(
         cx, raw, me if type(me) is not BuiltinVal else me, args if type(me) is not BuiltinVal else [self, *args], kwargs
     )
+
+
+_MADE_PLAINLY = frozenset((str, bytes, int, float, dict, list, set, frozenset, tuple, collections.deque, collections.OrderedDict))
+
+
+def _fitting(cx: Capture, raw: Any, owner: type, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Raises what Python raises of a wrong number of arguments."""
+    if owner in _MADE_PLAINLY:
+        error = _arity.misfit(raw, owner, len(args), tuple(kwargs))
+        if error is not None:
+            raise cx.reraise(error)
 
 
 def _type_method(owner: type, name: str) -> Known | None:
@@ -266,6 +284,8 @@ class ConstMethod(Value):
             return Invoke(cx.fixed(self.bound.__func__), [self.self, *args], kwargs)
         special = TYPE_METHODS.get(type(self.self.value), {}).get(self.name)
         if special is not None:
+            owner = type(self.self.value)
+            _fitting(cx, getattr(owner, self.name), owner, args, kwargs)
             r = special(cx, self.self, args, kwargs)
             if r is not None:
                 return r
@@ -334,6 +354,7 @@ METHODS_OF = TYPE_METHODS
 # Modules that need this one: bound when all are loaded.
 from .. import known_values as _known_values  # noqa: E402
 from .. import torch_calls as _torch_calls  # noqa: E402
+from ..known import arity as _arity  # noqa: E402
 from ..known import classes as _classes  # noqa: E402
 from . import instance as _instance  # noqa: E402
 from . import iterator as _iterator  # noqa: E402

@@ -200,7 +200,9 @@ class FunctionVal(Value):
             self.pytype(cx)
             cx.guard_once((self, "absent", name), "absent", self.source, name, "attribute lookup")
         elif name == "__dict__":
-            return DictVal(items=dict(self.attrs or {}))
+            if self.attrs is None:
+                self.attrs = {}
+            return DictVal(items=self.attrs)        # the same entries: writes through it are writes to the function
         elif name == "__closure__":
             return _sequence.TupleVal(list(self.closure)) if self.closure else NONE
         elif name == "__annotations__":

@@ -165,6 +165,7 @@ class InstanceVal(Value):
                 return Invoke(cx.fixed(setter), [cx.fixed(raw), self, value])
             if self.base is not None and isinstance(raw, types.GetSetDescriptorType) \
                     and name in ("__traceback__", "__cause__", "__context__", "__suppress_context__"):
+                self.set_exception_part(cx, name, value)
                 return None
             if name == "__class__":
                 raise unsupported(f"assigning __class__ of a {self.cls.__name__}")
@@ -173,6 +174,19 @@ class InstanceVal(Value):
             raise self.not_settable(cx, name, raw)
         self.dict.put(cx, name, value)
         return None
+
+    def set_exception_part(self, cx: Capture, name: str, value: Value) -> None:
+        nothing = type(value) is Const and value.value is None
+        exception = isinstance(value, InstanceVal) and value.is_exception
+        if self.obj is not None or name == "__suppress_context__" and type(value) is not Const or name in (
+                "__cause__", "__context__") and not nothing and not exception:
+            raise unsupported(f"setting {name} of a {self.cls.__name__}")
+        if name == "__context__":
+            self.context = None if nothing else value
+        elif name == "__cause__":
+            self.cause, self.suppress = None if nothing else value, True
+        elif name == "__suppress_context__":
+            self.suppress = value.truth(cx)
 
     def module_plain_set(self, cx: Capture, name: str, value: Value) -> bool:
         """nn.Module.__setattr__ where it comes to a plain entry of the instance dictionary."""
@@ -455,7 +469,7 @@ def wrap_instance(cx: Capture, obj: Any, source: Source) -> Value:
     elif isinstance(obj, tuple):
         base = TupleVal(None, tuple, obj, source)
     elif isinstance(obj, (set, frozenset)):
-        base = _sets.SetVal(None, set, obj, source)
+        base = _sets.SetVal(None, frozenset if isinstance(obj, frozenset) else set, obj, source)
     elif isinstance(obj, BaseException):
         base = TupleVal(None, tuple, obj.args, Source("attr", source, "args"))
     v = InstanceVal(cx, cls, obj, source, base)

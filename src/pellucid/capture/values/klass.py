@@ -210,7 +210,8 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
         if not issubclass(cls, BaseException):
             raise Broken("PB104", f"making a {cls.__module__}.{cls.__qualname__}, which is implemented in C", me, args,
                          kwargs)
-    obj = allocate(cx, cls, args)
+    obj = None if kwargs and issubclass(cls, _NAMING) and type(info.find("__init__")) is not types.FunctionType \
+        else allocate(cx, cls, args)
     if obj is None:
         raise Broken("PB104", f"making a {cls.__module__}.{cls.__qualname__}", me, args, kwargs)
     init = info.find("__init__")
@@ -223,6 +224,12 @@ def make_instance(cx: Capture, me: ClassVal, cls: type, args: list[Value], kwarg
     return obj
 
 
+_KEEPING_MORE = (OSError, SyntaxError, UnicodeError)
+"""Exceptions that make attributes of their arguments."""
+_NAMING = (ImportError, NameError, AttributeError)
+"""Exceptions that take keywords."""
+
+
 def allocate(cx: Capture, cls: type, args: list[Value]) -> Any:
     """cls.__new__ of a C base class; None where it cannot be modelled."""
     if getattr(cls, "__abstractmethods__", None):
@@ -231,6 +238,8 @@ def allocate(cx: Capture, cls: type, args: list[Value]) -> Any:
         except TypeError as e:
             raise cx.reraise(e) from None
     if issubclass(cls, BaseException):
+        if issubclass(cls, _KEEPING_MORE) and (len(args) > 1 or issubclass(cls, UnicodeError)):
+            return None
         return _instance.InstanceVal(cx, cls, base=TupleVal(list(args)))
     if issubclass(cls, dict):
         kind = collections.OrderedDict if issubclass(cls, collections.OrderedDict) else dict

@@ -73,6 +73,8 @@ class SequenceVal(Value):
         items = self.load(cx)
         if type(key) is SliceVal:
             cls = self.cls if self.cls is torch.Size else None
+            if type(self) is TupleVal and self.cls is tuple and key.slice(cx).indices(len(items)) == (0, len(items), 1):
+                return self
             return type(self)(items[key.slice(cx)], cls)
         k = index_of(cx, key)
         if type(k) is not int:

@@ -118,6 +118,11 @@ class KeySet(dict[Any, None]):
         return list(self) if self.real is None else list(self.real)
 
 
+def sought(cx: Capture, item: Value) -> Any:
+    """The key that a search in a set looks for; a set stands for the frozenset of its items."""
+    return frozenset(item.load(cx)) if type(item) is SetVal else item.key(cx)
+
+
 class SetVal(Value):
     """`items`: the keys; None until the set outside is first looked into."""
 
@@ -172,7 +177,7 @@ class SetVal(Value):
         return _iterator.KeysIter(_iterator.TupleVal(self.elements(cx) or []), self)
 
     def contains(self, cx: Capture, item: Value) -> bool:
-        return item.key(cx) in self.load(cx)
+        return sought(cx, item) in self.load(cx)
 
     def constant(self, cx: Capture) -> Any:
         if self.obj is not None and self.written:
