@@ -1,11 +1,11 @@
 """Python's own built-ins and exceptions in corners: wrong arguments, parts, identities, numbers that vary."""
 
-from __future__ import annotations
-
 import contextlib
+import decimal
 import io
 import math
-from collections import Counter
+import weakref
+from collections import Counter, OrderedDict
 
 import pytest
 import torch
@@ -250,6 +250,58 @@ def op_wrong_arguments(x):
         except TypeError as e:
             out.append(str(e))
     return x, out
+
+
+D = decimal.Decimal
+
+
+class Link:
+    pass
+
+
+def op_generators_that_break(x):
+    def gen(n):
+        for i in range(n):
+            d = D(i) + 1
+            yield (i, d)
+
+    return x, list(gen(3)), [p for p in gen(2)], tuple(gen(2)), dict(gen(3)), sum(i for i, _ in gen(3))
+
+
+def op_weak_proxies(x):
+    a = Link()
+    p = weakref.proxy(a)
+    p.next = p.prev = p
+    b = Link()
+    b.prev, b.next, b.key = p, p, "k"
+    p.next = p.prev = weakref.proxy(b)
+
+    def it():
+        c = p.next
+        while c is not p:
+            yield c.key
+            c = c.next
+
+    return x, list(it()), list(it())
+
+
+def op_exec_and_annotations(x):
+    ns = {}
+    exec("x: int = 3\ndef f(a: int): pass", ns)
+    return x, ns["__annotations__"], ns["f"].__annotations__, eval("1+1")
+
+
+class OD(OrderedDict):
+    pass
+
+
+def op_ordered_dicts(x):
+    o = OrderedDict.fromkeys("abc", value=0)
+    p = OD(a=1)
+    q = p.copy()
+    r = dict.fromkeys("ab", 5)
+    s = OrderedDict.fromkeys("ab", 3)
+    return x, o, type(q).__name__, q, r, s, type(p | {"z": 1}).__name__
 
 
 CASES = [f for n, f in list(globals().items()) if n.startswith("op_")]

@@ -198,6 +198,8 @@ def _dunder(cx: Capture, op: Any, a: Value, b: Value, left: str, right: str) -> 
         base = a.base if isinstance(a, InstanceVal) else a
         if base is None or not isinstance(base, (SequenceVal, DictVal, SetVal)) or base is a:
             return Invoke(_polyfill(cx, "binary_right"), [cx.fixed(rb), a, b, Const(SYMBOLS.get(op, op.__name__))])
+    if op is operator.or_ and isinstance(a, InstanceVal) and issubclass(a.cls, collections.OrderedDict):
+        raise _native(cx, op, a, b)             # gives the same class
     xa = a.base if isinstance(a, InstanceVal) and a.base is not None else a
     xb = b.base if isinstance(b, InstanceVal) and b.base is not None else b
     if xa is not a or xb is not b:

@@ -376,18 +376,24 @@ def break_exit(cx: Capture, recipes: Recipes, f: Frame, stop: Broken) -> Break:
         f.index += 1
     else:
         skip(f, then)
-    frames = tuple([frame_state(cx, recipes, g) for g in frames_of(f)])
+    passed = frozenset(id(a) for a in (*args, *kwargs.values()))
+    frames = tuple([frame_state(cx, recipes, g, passed) for g in frames_of(f)])
     return Break(fn, xs, ks, frames, stop.code, stop.message, stop.remedy, stop.stack, then)
 
 
-def frame_state(cx: Capture, recipes: Recipes, f: Frame) -> FrameState:
+def frame_state(cx: Capture, recipes: Recipes, f: Frame, passed: frozenset[int] = frozenset()) -> FrameState:
+    """passed: values (by id) that the native operation gets. A variable that is not read again still keeps its object
+    alive, where somebody else may know it."""
     def slot(v: Any) -> Any:
         return None if v is UNBOUND else recipes.of(v)
 
     live = live_slots(f.code, f.index)
     if f.index:       # the instruction that runs may also raise, or end its loop
         live |= live_slots(f.code, f.index - 1)
-    local = tuple([slot(v) if i in live else None for i, v in enumerate(f.locals)])
+    def held(v: Any) -> bool:
+        return isinstance(v, InstanceVal) and (v.obj is not None or id(v) in passed)
+
+    local = tuple([slot(v) if i in live or held(v) else None for i, v in enumerate(f.locals)])
     stack = tuple([slot(v) for v in f.stack])
     handled = recipes.of(f.handled) if f.handled is not None else None
     return FrameState(f.code, None, f.globals.obj, f.index, local, stack, handled, *then_data(recipes, f.then),

@@ -229,7 +229,7 @@ def compile_text(source: str, globals_: dict[str, Any], name: str, label: str) -
     file = f"<pellucid {label} {next(_NUMBER)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     namespace = dict(globals_)
-    exec(compile(source, file, "exec"), namespace)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
     made: FunctionType = namespace[name]
     return made
 

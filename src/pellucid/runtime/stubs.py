@@ -30,7 +30,7 @@ def code_of(frame: UserFrame, keywords: bool) -> types.CodeType:
             if hasattr(node, "lineno"):
                 node.lineno, node.end_lineno = line, end  # type: ignore[attr-defined]
                 node.col_offset, node.end_col_offset = col, end_col  # type: ignore[attr-defined]
-        module = compile(tree, frame.file, "exec")
+        module = compile(tree, frame.file, "exec", dont_inherit=True)
         code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
         name = frame.function.rpartition(".")[2]
         code = _codes[frame, keywords] = code.replace(co_name=name, co_qualname=frame.function)

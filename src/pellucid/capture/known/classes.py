@@ -206,12 +206,12 @@ TYPE_METHODS[BaseException] = {
 # ------------------------------------------------------------------ class methods
 def _fromkeys(cx: Capture, cls: Value, args: Args, kw: Kw) -> Any:
     c = cls.constant(cx)
-    if c not in (dict, collections.OrderedDict):
+    if c not in (dict, collections.OrderedDict) or kw.keys() - {"iterable", "value"} or c is dict and kw or not args:
         return None
     keys = all_of(cx, args[0])
     if keys is None:
         return None
-    value = args[1] if len(args) > 1 else NONE
+    value = args[1] if len(args) > 1 else kw.get("value", NONE)
     return DictVal(c, {k.key(cx): value for k in keys})
 
 

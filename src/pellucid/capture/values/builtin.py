@@ -207,7 +207,7 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
     if isinstance(self, _instance.InstanceVal) and owner is not object and owner is not type and self.base is not None \
             and not self.is_exception:
         fn = _type_method(owner, name)
-        if fn is not None:
+        if fn is not None and not (owner is collections.OrderedDict and name == "copy"):    # gives the same class
             _fitting(cx, raw, owner, args, kwargs)
             return fn(cx, self.base, args, kwargs)
     else:
@@ -224,7 +224,8 @@ def call_descriptor(cx: Capture, raw: Any, self: Value, args: list[Value], kwarg
     )
 
 
-_MADE_PLAINLY = frozenset((str, bytes, int, float, dict, list, set, frozenset, tuple, collections.deque, collections.OrderedDict))
+_MADE_PLAINLY = frozenset((str, bytes, int, float, dict, list, set, frozenset, tuple, collections.deque,
+                           collections.OrderedDict))
 
 
 def _fitting(cx: Capture, raw: Any, owner: type, args: list[Value], kwargs: dict[str, Value]) -> None:
