@@ -263,11 +263,17 @@ def _whole_dict(target: Any, key: Any, value: Any) -> None:
     if len(common) == len(target) and list(value)[:len(common)] == common:
         dict.update(target, value)
         return
-    clear, put = (type(target).clear, type(target).__setitem__) if isinstance(target, collections.OrderedDict) \
-        else (dict.clear, dict.__setitem__)
-    clear(target)
+    plain = _plain(target)
+    plain.clear(target)
     for k, v in value.items():
-        put(target, k, v)
+        plain.__setitem__(target, k, v)
+
+
+def _plain(target: Any) -> Any:
+    """The class in C whose methods change the contents alone: code of a derived class has been captured already."""
+    if isinstance(target, collections.OrderedDict):
+        return collections.OrderedDict
+    return dict if isinstance(target, dict) else type(target)
 
 
 def _whole_set(target: Any, key: Any, value: Any) -> None:
@@ -288,8 +294,8 @@ def _global(target: Any, key: Any, value: Any) -> None:
 
 
 def _deque(target: Any, key: Any, value: Any) -> None:
-    target.clear()
-    target.extend(value)
+    collections.deque.clear(target)
+    collections.deque.extend(target, value)
 
 
 def _cell(target: Any, key: Any, value: Any) -> None:
@@ -310,8 +316,8 @@ COMMIT: dict[str, Callable[[Any, Any, Any], None]] = {
     "delattr": lambda t, k, v: object.__delattr__(t, k),
     "dict": _dict_entry,
     "deldict": _delete_dict,
-    "setitem": lambda t, k, v: t.__setitem__(k, v),
-    "delitem": lambda t, k, v: t.__delitem__(k),
+    "setitem": lambda t, k, v: _plain(t).__setitem__(t, k, v),
+    "delitem": lambda t, k, v: _plain(t).__delitem__(t, k),
     "list": _whole_list,
     "extend": lambda t, k, v: list.extend(t, v),
     "update": _whole_dict,

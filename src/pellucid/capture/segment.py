@@ -193,8 +193,9 @@ def _effects(cx: Capture, v: Value) -> list[Effect]:
     if t is GeneratorVal:
         return [generator_effect(cx, v)]
     if isinstance(v, InstanceVal):
+        assert v.source is not None
         return [Effect("setattr", v.recipe(cx), k, cx.recipe(x)) for k, x in (v.slots or {}).items()
-                if type(cx.recipe(x)) is not FromSource]
+                if cx.recipe(x) != FromSource(Source("attr", v.source, k))]      # what was only read
     raise Broken("PB112", f"a change of a {t.__name__}")
 
 

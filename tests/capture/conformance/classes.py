@@ -1350,3 +1350,55 @@ def class_body_runs_statements(x):
         del c
 
     return x, log, Local.a, Local.b, hasattr(Local, "c")
+
+
+@programs.factory()
+def slots_get_arguments_and_each_other():
+    s = Slotted(3)
+    s.b = 7
+
+    def f(x):
+        s.a, s.b = s.b, x
+        return s.a, s
+
+    return f
+
+
+class CountingDict(dict):
+    def __init__(self):
+        self.log = []
+
+    def __setitem__(self, key, value):
+        self.log.append(("set", key))
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key):
+        self.log.append(("del", key))
+        dict.__delitem__(self, key)
+
+
+class CountingOrdered(collections.OrderedDict):
+    log = None
+
+    def __setitem__(self, key, value):
+        if self.log is None:
+            self.log = []
+        self.log.append(key)
+        super().__setitem__(key, value)
+
+
+@programs.factory()
+def dicts_with_items_set_by_code_outside():
+    d, o = CountingDict(), CountingOrdered()
+    d["old"] = o["old"] = 0
+
+    def f(x):
+        d["new"] = x
+        d["more"] = 2
+        del d["old"]
+        d["old"] = 1
+        o["new"] = x * 2
+        o.move_to_end("old")
+        return list(d), d.log, list(o), o.log, d, dict(o)
+
+    return f
