@@ -98,3 +98,8 @@ GENERATOR = _add(
     "The state of a torch.Generator that the program holds cannot be put back if the graph fails, so draws from it run "
     "in Python.",
     "draw from the default generator, or draw before the compiled call")
+TRANSFORM = _add(
+    "PB120", "a transform of torch.func",
+    "vmap, grad, jvp and what is made of them run their function on wrapped tensors, which capture does not model; "
+    "the call runs in Python as a whole.",
+    "call the transform outside the compiled function, or accept the break")

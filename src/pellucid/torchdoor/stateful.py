@@ -59,6 +59,15 @@ HIGHER_ORDER = {
     ("torch._higher_order_ops.associative_scan", "associative_scan"): "associative_scan",
     ("torch.utils.checkpoint", "checkpoint"): "checkpoint",
     ("torch.nn.modules.module", "Module.to"): "module_to",
+    ("torch._higher_order_ops.invoke_subgraph", "invoke_subgraph_placeholder"): "region",
+    ("torch.autograd", "grad"): "gradients",
+    ("torch.autograd", "backward"): "gradients",
+    ("torch._functorch.vmap", "vmap_impl"): "transform",
+    ("torch._functorch.eager_transforms", "grad_impl"): "transform",
+    ("torch._functorch.eager_transforms", "grad_and_value_impl"): "transform",
+    ("torch._functorch.eager_transforms", "_vjp_with_argnums"): "transform",
+    ("torch._functorch.eager_transforms", "_jvp_with_argnums"): "transform",
+    ("torch._functorch.eager_transforms", "linearize"): "transform",
 }
 """(module, name) of functions that capture says in its own way."""
 

@@ -9,7 +9,7 @@ import torch
 
 from ...torchdoor import stateful
 from ..polyfills import POLYFILLS, polyfill
-from ..values.base import Invoke, NotConstant, Value
+from ..values.base import Broken, Invoke, NotConstant, Value
 from ..values.mapping import DictVal
 from ..values.sequence import TupleVal
 
@@ -60,9 +60,24 @@ def _module_to(cx: Capture, me: Value, args: Args, kw: Kw) -> Any:
     return Invoke(polyfill(cx, "module_to_same"), cx_args)
 
 
+def _region(cx: Capture, me: Value, args: Args, kw: Kw) -> Any:
+    """A region marked by torch.compiler.nested_compile_region: in eager the function itself."""
+    return Invoke(args[0], args[1:], kw)
+
+
+def _gradients(cx: Capture, me: Value, args: Args, kw: Kw) -> Any:
+    raise Broken("PB118", "gradients are taken inside the function", me, args, kw)
+
+
+def _transform(cx: Capture, me: Value, args: Args, kw: Kw) -> Any:
+    """A break inside the transform's own code would leave it active: its call runs in Python as a whole."""
+    raise Broken("PB120", "a transform of torch.func runs its function in Python", me, args, kw)
+
+
 RULES: dict[str, Callable[[Capture, Value, Args, Kw], Any]] = {
     "cond": _said("cond"), "while_loop": _said("while_loop"), "associative_scan": _said("associative_scan"),
     "checkpoint": _checkpoint, "module_to": _module_to,
+    "region": _region, "gradients": _gradients, "transform": _transform,
 }
 
 
