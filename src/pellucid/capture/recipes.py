@@ -276,6 +276,12 @@ def _plain(target: Any) -> Any:
     return dict if isinstance(target, dict) else type(target)
 
 
+def change_set(target: Any, changes: Any) -> None:
+    """Add to and discard from a set one by one, so that its order is the program's."""
+    for change, key in zip(*changes):
+        (set.add if change == "add" else set.discard)(target, key)
+
+
 def _whole_set(target: Any, key: Any, value: Any) -> None:
     set.clear(target)
     set.update(target, value)

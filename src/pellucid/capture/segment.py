@@ -17,6 +17,7 @@ from .frames import frames as frames_of
 from .generators import closing_is_seen, generator_effect
 from .known import applied
 from .native_ops import CannotContinue, native_operation
+from .recipes import change_set
 from .symbolic import Symbolic
 from .types import Break, Build, Effect, FrameState, FromConst, FromNative, FromSource, Recipe, Return, Segment, Shared
 from .values.base import Broken, Value
@@ -183,6 +184,11 @@ def _effects(cx: Capture, v: Value) -> list[Effect]:
         return [Effect("deque", v.recipe(cx), None, Build("list", tuple([cx.recipe(x) for x in v.items or ()])))]
     if t is SetVal:
         assert v.items is not None
+        changes = v.items.changes
+        if changes is not None and all(k in v.items or v.obj is not None and k in v.obj for _, k in changes):
+            keys = Build("tuple", tuple([cx.recipe(key_value(cx, k)) for _, k in changes]))
+            return [Effect("python", v.recipe(cx), change_set,
+                           Build("tuple", (FromConst(tuple(change for change, _ in changes)), keys)))]
         return [Effect("set", v.recipe(cx), None, Build("set", tuple([cx.recipe(key_value(cx, k)) for k in v.items])))]
     if t is CellVal:
         if v.value is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +67,13 @@ class KeySet(dict[Any, None]):
     """The keys in the order they came, for building the set again; and `real`, a Python set to which the same was done,
     whose order is the program's. None where a key stands for an object, whose address Python's order depends on."""
 
-    __slots__ = ("gone", "real")
+    __slots__ = ("changes", "gone", "real")
 
     def __init__(self, keys: Iterable[Any] = (), real: set[Any] | None = None) -> None:
         super().__init__(dict.fromkeys(keys))
         self.real: set[Any] | None = real
+        self.changes: list[tuple[str, Any]] | None = []
+        """What was done since, one key at a time ("add", "discard", with the key); None after anything else."""
         self.gone: dict[Any, None] = {}
         """Keys that were taken out one by one: where they lay, others had to make way."""
         if real is None and all(map(plain, self)):
@@ -80,6 +83,7 @@ class KeySet(dict[Any, None]):
 
     def __setitem__(self, key: Any, value: None) -> None:
         super().__setitem__(key, value)
+        self._note("add", key)
         if self.real is not None:
             if plain(key):
                 self.real.add(key)
@@ -88,11 +92,17 @@ class KeySet(dict[Any, None]):
 
     def __delitem__(self, key: Any) -> None:
         super().__delitem__(key)
+        self._note("discard", key)
         if self.real is not None:
             self.real.discard(key)
             self.gone[key] = None
 
+    def _note(self, change: str, key: Any) -> None:
+        if self.changes is not None:
+            self.changes.append((change, key))
+
     def pop(self, key: Any, default: Any = None) -> Any:
+        self._note("discard", key)
         if self.real is not None:
             self.real.discard(key)
             self.gone[key] = None
@@ -100,7 +110,7 @@ class KeySet(dict[Any, None]):
 
     def clear(self) -> None:
         super().clear()
-        self.real, self.gone = set(), {}
+        self.real, self.gone, self.changes = set(), {}, None
 
     def duplicate(self) -> KeySet:
         return KeySet(self, None if self.real is None else self.real.copy())
@@ -108,6 +118,7 @@ class KeySet(dict[Any, None]):
     def merge(self, other: KeySet) -> None:
         """set.update(other), another set."""
         if self.real is not None and other.real is not None:
+            self.changes = None
             self.real.update(other.real)
             dict.update(self, other)
         else:
@@ -126,11 +137,13 @@ def sought(cx: Capture, item: Value) -> Any:
 class SetVal(Value):
     """`items`: the keys; None until the set outside is first looked into."""
 
-    __slots__ = ("cls", "obj", "source", "items", "written", "ordered")
+    __slots__ = ("cls", "obj", "source", "items", "written", "ordered", "lost")
 
     def __init__(self, items: KeySet | None, cls: type = set, obj: Any = None, source: Source | None = None):
         self.items, self.cls, self.obj, self.source = items, cls, obj, source
         self.written = self.ordered = False
+        self.lost = False
+        """Whether a copy is not laid out as the set outside: changes would not come out in its order."""
 
     def load(self, cx: Capture) -> KeySet:
         items = self.items
@@ -141,7 +154,9 @@ class SetVal(Value):
                 cx.guard("type", self.source, type(obj), "type")
             if self.source.kind != "const" or self.cls is not frozenset:
                 cx.guard("python", self.source, _is_set_of(frozenset(obj)), "set contents")
-            items = self.items = KeySet(obj, set(obj))
+            copy = set(obj)
+            items = self.items = KeySet(obj, copy)
+            self.lost = list(copy) != list(obj) or type(obj) is set and sys.getsizeof(copy) != sys.getsizeof(obj)
         return items
 
     def write(self, cx: Capture) -> KeySet:
@@ -169,6 +184,8 @@ class SetVal(Value):
                 self.ordered = True
                 assert self.source is not None
                 cx.guard("python", self.source, _iterates_as(keys), "order of a set")
+        elif self.lost and len(items) > 1:
+            raise Broken("PB112", "the order of a set that was changed here")
         else:
             keys = items.order()
         return [key_value(cx, k) for k in keys]
