@@ -223,8 +223,8 @@ def main() -> None:
     print("\n" + summary(rows))
     if given.write:
         given.write.write_text(
-            "# Architectures\n\nMade by `python benchmarks/models.py --write docs/models.md`, which goes on with the rows "
-            "that a --keep file has from an earlier run "
+            "# Architectures\n\nMade by `python benchmarks/models.py --write docs/models.md` (rows named, or kept with "
+            "--keep from an earlier run, where not all are here) "
             f"(torch {torch.__version__}, transformers {transformers.__version__}, one thread); what is compared "
             "and how is said there.\nTimes were taken on a busy machine and are for orientation only.\n\n"
             f"Measured here: {len(rows)} of the {len(ROWS)} rows of the list; the others are not in the table and "
