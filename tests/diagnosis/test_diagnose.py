@@ -231,3 +231,18 @@ def test_static_sizes_are_made_symbolic(tmp_path):
     f = module_of(e.text, tmp_path / "symbolic.py").f
     o = observe(f, parse([(torch.ones(n),) for n in range(2, 8)]), "pellucid")
     assert len(o.compiles) == 2
+
+
+def test_operators_on_tensors_are_time_in_torch():
+    from pellucid.diagnosis.hot import hottest
+
+    a = torch.randn(300, 300)
+
+    def products():
+        b = a
+        for _ in range(20):
+            b = b @ a + b * 2
+        return b
+
+    found = hottest(products)
+    assert found is None or found[4] < 0.3

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from .observe import LIBRARY
 
@@ -41,11 +42,26 @@ def hottest(run: Callable[[], Any]) -> tuple[str, int, str, float, float] | None
         elif len(stack) > 1:
             stack.pop()
         last[0] = clock()
+
+    class Operators(TorchFunctionMode):
+        """Python's operators on tensors, which are no calls that a profiler sees."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            spent[stack[-1]] += clock() - last[0]  # type: ignore[assignment]
+            stack.append(None)
+            last[0] = clock()
+            try:
+                return func(*args, **(kwargs or {}))
+            finally:
+                spent[None] += clock() - last[0]  # type: ignore[assignment]
+                stack.pop()
+                last[0] = clock()
     before = sys.getprofile()
     last[0] = clock()
     sys.setprofile(seen)
     try:
-        run()
+        with Operators():
+            run()
     finally:
         sys.setprofile(before)
     users: dict[Key, float] = {k: float(t) for k, t in spent.items() if k is not None}
