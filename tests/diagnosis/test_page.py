@@ -1,6 +1,8 @@
 """The HTML page: self-contained, small, escaped, keyboard-reachable, and every part there; tables for notebooks."""
 
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import pytest
@@ -84,3 +86,20 @@ def test_notebooks_show_tables(made):
         c = Checker()
         c.feed(html)
         assert "<table>" in html and not c.open
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_in_chromium(tmp_path):
+    """The page runs in a browser: nothing on its console, every part in the document, search by its own script."""
+    file = tmp_path / "page.html"
+    fast = pellucid.compile(program)
+    file.write_text(page(pellucid.diagnose(fast, [(torch.ones(4, 4),), (torch.ones(5, 5),)] * 2, seconds=0.05)))
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         f"--user-data-dir={tmp_path}/profile", "--enable-logging=stderr", "--dump-dom", file.as_uri()],
+        capture_output=True, text=True, timeout=60)
+    assert "CONSOLE" not in done.stderr
+    parts = Checker()
+    parts.feed(file.read_text())
+    assert all(f'id="{i}"' in done.stdout for i in parts.ids) and len(parts.ids) > 3
