@@ -33,6 +33,11 @@ def test_bad_arguments_are_named(arguments, words):
     assert isinstance(e.value, ValueError)
 
 
+def test_an_option_without_effect_says_so():
+    with pytest.warns(UserWarning, match="freeze.*no effect yet"):
+        parse(options={"freeze": True})
+
+
 def test_other_backends_get_the_options_they_know():
     o = parse(backend=lambda gm, inputs: gm, options={"theirs": 3, "strict": True})
     assert o.backend_options == {"theirs": 3} and o.strict

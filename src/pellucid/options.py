@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,7 +36,7 @@ class Options:
     recompile_limit  compiled versions kept for one callable (and for each continuation)
     at_limit         "promote": one version with all sizes symbolic, then as "keep"; "keep": serve what is there
                      and run the rest eagerly; "raise": an error
-    freeze           the caller promises that weights do not change: they may be packed and folded
+    freeze           the caller promises that weights do not change; no effect yet, which a warning says
     runner           "auto", "native" or "reference": what runs a plan
     stall            "compile": a call that no version fits compiles one; "never": it runs in Python while a background
                      thread does
@@ -126,6 +127,9 @@ def parse(*, fullgraph: bool = False, dynamic: bool | Mapping[str, Any] | None =
                               f"use one of {', '.join(KEYS)}")
         else:
             foreign[key] = value
+    if known.get("freeze"):
+        warnings.warn("options={'freeze': True} has no effect yet: weights are read in each call, not packed or folded",
+                      stacklevel=3)
     environment = os.environ.get("PELLUCID_RUNNER", "auto")
     if environment not in RUNNERS:
         raise OptionError("bad-argument", f"the environment variable PELLUCID_RUNNER={environment!r} is not acceptable",
